@@ -36,8 +36,8 @@ from sklearn.linear_model import LogisticRegression
 
 import discreet as ds
 from discreet.people.design import Labels, constant_rule
-from discreet.people.probabilities import calibrated
-from discreet.people.promise import promised
+from discreet.people.probabilities import calibrate
+from discreet.people.promise import try_ladder
 from discreet.problems.constraint import LeakageBudget
 
 FITTED = 8_000
@@ -213,7 +213,7 @@ def one_split(table: Any, split: int) -> Iterator[tuple[float, str, Outcome]]:
         random_state=split,
     )
     models = [
-        calibrated(boosting, table.features[fit], codes[fit], 2, None, rng)[0]
+        calibrate(boosting, table.features[fit], codes[fit], 2, None, rng)[0]
         for codes in (table.guess, table.hide)
     ]
 
@@ -244,7 +244,7 @@ def one_split(table: Any, split: int) -> Iterator[tuple[float, str, Outcome]]:
             return ds.design_rule(*seen["design"], share * budget, key=key)
 
         yield budget, "plain", Outcome.of(look(made(1.0).rule, "others", others), False)
-        promise = promised(
+        promise = try_ladder(
             {"": LeakageBudget(budget)}, made, lambda rule: look(rule, "apart", apart)
         )
         rule = likeliest if promise.taken is None else promise.taken.design.rule

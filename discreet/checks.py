@@ -168,7 +168,7 @@ def check_total(array: Array, what: str) -> float:
     return math.fsum(float(part[0]) for part in row_totals(array.reshape(1, -1), what))
 
 
-def checked_prior(p_xy: Any) -> Array:
+def check_prior(p_xy: Any) -> Array:
     """p(x_j, y_i) [n, m], summing to one; InputError for anything else."""
     prior = mass_array(p_xy, "p_xy", 2, "[n, m]")
     return np.asarray(prior / check_total(prior, "p_xy"))
@@ -180,8 +180,8 @@ def check_table(distributions: Any, prior: Array) -> list[list[Any]]:
     """
     n, m = prior.shape
     rows = [
-        listed(row, "a row of distributions", f"{m} distributions")
-        for row in listed(distributions, "distributions", "[n][m]")
+        as_list(row, "a row of distributions", f"{m} distributions")
+        for row in as_list(distributions, "distributions", "[n][m]")
     ]
     if len(rows) != n or any(len(row) != m for row in rows):
         raise InputError(
@@ -191,7 +191,7 @@ def check_table(distributions: Any, prior: Array) -> list[list[Any]]:
     return rows
 
 
-def checked_name(name: Any) -> str:
+def check_name(name: Any) -> str:
     """The name of a problem, which must be a text, or InputError."""
     if not isinstance(name, str):
         raise InputError(f"the name is {brief(name)}; give a text")
@@ -206,7 +206,7 @@ def freeze(frozen: Any, /, **fields: Any) -> None:
         object.__setattr__(frozen, name, value)
 
 
-def listed(values: Any, what: str, wanted: str, *, empty: bool = False) -> list[Any]:
+def as_list(values: Any, what: str, wanted: str, *, empty: bool = False) -> list[Any]:
     """The entries of a row, which may only be empty with `empty`; InputError for anything else, and
     for text.
     """
@@ -295,6 +295,6 @@ def brief(value: Any, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as written on the command line."""
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 
 
-def shortened(sentence: str) -> str:
+def shorten_message(sentence: str) -> str:
     """A message on one line that quotes at most a line or two of what was given."""
     text = re.sub(r"(\S{160})\S{140,}", r"\1…", " ".join(sentence.split()))
     return text if len(text) <= 1000 else f"{text[:600]} … {text[-300:]}"
@@ -27,7 +27,7 @@ class DiscreetError(Exception):
     """Base of every exception that discreet raises on purpose."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(shortened(message))
+        super().__init__(shorten_message(message))
 
 
 class InputError(DiscreetError, ValueError):

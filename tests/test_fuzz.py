@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends import isolated
-from discreet.errors import shortened
+from discreet.errors import shorten_message
 
 pytestmark = pytest.mark.gate
 
@@ -82,7 +82,7 @@ def test_a_campaign_counts_every_input_once_and_shows_findings(load, tmp_path, c
 
 
 def test_a_message_quotes_at_most_a_line_or_two():
-    assert shortened("one\n two") == "one two"
-    assert len(shortened("x" * 10_000)) < 200
-    assert len(shortened("a b " * 10_000)) < 1000
+    assert shorten_message("one\n two") == "one two"
+    assert len(shorten_message("x" * 10_000)) < 200
+    assert len(shorten_message("a b " * 10_000)) < 1000
     assert len(str(ds.FileError("x" * 10_000 + " is wrong; give another"))) < 250

@@ -33,7 +33,7 @@ def curve_rows(turns: int = 30) -> None:
     def as_any(matrix: Any, borders: Any, right: Any, last: Any) -> Any:
         nothing = np.zeros((last.size, last.size))
         whole = np.block([[matrix, borders.T], [borders, nothing]])
-        return equations.equilibrated(whole, np.concatenate([right, last]))
+        return equations.solve_equilibrated(whole, np.concatenate([right, last]))
 
     vectors = [(vertex, "least_norm", by_values), (equations, "least_norm", by_values)]
     pieces: dict[str, list[tuple[Any, str, Any]]] = {

@@ -318,7 +318,7 @@ def linear_row(name: str, problems: list[Problem], far: bool | None) -> None:
     """
     solved = 0
     found = 0
-    plain = program._refined
+    plain = program._refine_program
 
     def counted(*program: Any) -> Any:
         nonlocal solved
@@ -326,13 +326,16 @@ def linear_row(name: str, problems: list[Problem], far: bool | None) -> None:
         return plain(*program)
 
     started = time.process_time()
-    with replaced(program, "_refined", counted):
+    with replaced(program, "_refine_program", counted):
         for problem in problems:
             precision = Precision.of(problem, 1e-9)
             start = np.zeros((problem.m, problem.n))
             if far is None:
                 found += rounds.solve_whole(problem, precision, _GAP, rounds.Limits())[1].optimal
             else:
-                found += program.sifted(problem, start, precision, gap=_GAP, far=far) is not None
+                found += (
+                    program.solve_by_sifting(problem, start, precision, gap=_GAP, far=far)
+                    is not None
+                )
     taken = 1e3 * (time.process_time() - started) / len(problems)
     print(f"{name:60} {solved:10} {taken:8.1f} {found:10} of {len(problems)}", flush=True)

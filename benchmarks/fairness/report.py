@@ -13,7 +13,7 @@ from fairness.split import CONSTRAINTS, PROMISED, Row
 from fairness.tables import LOADERS
 from large.machine import described
 
-from discreet.reports.measurements import grouped
+from discreet.reports.measurements import group_by
 from discreet.reports.outputs import write_pages
 from discreet.showing.figures import Figure, Series
 from discreet.showing.numerals import NOTHING, scientific, span
@@ -111,7 +111,7 @@ def _few(rows: Sequence[Row]) -> str:
     large = [row for row in rows if row.fitted == _largest(rows)]
     splits = {
         method: len({row.split for row in own})
-        for method, own in grouped(large, lambda row: row.method).items()
+        for method, own in group_by(large, lambda row: row.method).items()
     }
     most = max(splits.values())
     words = [
@@ -126,7 +126,7 @@ def _speed(rows: Sequence[Row]) -> list[Part]:
     """Seconds ÷ those of discreet, by method, constraint and setting."""
     large = [row for row in rows if row.fitted == _largest(rows) and row.seconds]
     own = {_place(row): row.seconds for row in large if row.method == "discreet"}
-    found = grouped(
+    found = group_by(
         [row for row in large if row.method not in ("discreet", PROMISED) and _place(row) in own],
         lambda row: (row.method, row.constraint, row.setting),
     )
@@ -180,7 +180,7 @@ def _broken(row: Row) -> bool:
 
 
 def _by_table(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found = grouped(rows, lambda row: row.table)
+    found = group_by(rows, lambda row: row.table)
     return {name: found[name] for name in reversed(LOADERS) if name in found}
 
 
@@ -202,7 +202,7 @@ def _tables(rows: Sequence[Row]) -> Iterable[Part]:
             "over",
             "seconds",
         ]
-        named = grouped(
+        named = group_by(
             [row for row in rows if row.constraint == constraint],
             lambda row: (row.method, row.setting),
         )
@@ -259,7 +259,7 @@ def _plane(rows: Sequence[Row], constraint: str) -> Figure:
     # Its marks lie on those of its program.
     chosen = [row for row in chosen if row.method != _PUBLISHED]
     series = []
-    named = grouped(chosen, lambda row: (row.method, row.setting))
+    named = group_by(chosen, lambda row: (row.method, row.setting))
     # On top of what agrees with it.
     for method, setting in sorted(named, key=lambda key: key[0] == "discreet"):
         own = named[method, setting]

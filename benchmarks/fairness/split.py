@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import discreet as ds
-from discreet.people.probabilities import Calibrated, calibrated
+from discreet.people.probabilities import Calibrated, calibrate
 
 __all__ = ["CONSTRAINTS", "PROMISED", "Place", "Row", "places", "rows_of"]
 
@@ -149,7 +149,7 @@ def _seen(
     estimator = _classifier(table.categories, aware)
     codes = table.guess if aware else table.guess * groups + table.hide
     labels = truths if aware else truths * groups
-    fitted, own = calibrated(
+    fitted, own = calibrate(
         estimator, _features(table, inside, setting), codes[inside], labels, None, rng
     )
     sides = []

@@ -198,11 +198,11 @@ def units(problem: ds.Problem, linear: bool) -> tuple[float, float]:
     """The error probability at objective 0 and that of a unit, as the comment of the file states
     them.
     """
-    from discreet.backends.exchange.files import exported
+    from discreet.backends.exchange.files import export_lines
 
     said = next(
         line
-        for line in exported(problem, "mps" if linear else "cbf")
+        for line in export_lines(problem, "mps" if linear else "cbf")
         if "error probability =" in line
     )
     words = said.split()

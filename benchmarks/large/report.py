@@ -14,7 +14,7 @@ import numpy as np
 from large.table import Row
 
 from discreet.reports.outputs import write_pages
-from discreet.showing.data import unguarded
+from discreet.showing.data import remove_guard
 from discreet.showing.figures import Figure, Series
 from discreet.showing.markdown import table
 from discreet.showing.numerals import NOTHING, scientific
@@ -114,7 +114,7 @@ def _value(kind: str, text: str) -> str | int | float | None:
         if kind.startswith("int")
         else float(text)
         if kind.startswith("float")
-        else unguarded(text)
+        else remove_guard(text)
     )
 
 

@@ -14,7 +14,7 @@ from large.machine import described
 from large.table import Row
 
 from discreet.measures.registry import CONDITIONAL, MEASURES
-from discreet.reports.measurements import Measurement, grouped
+from discreet.reports.measurements import Measurement, group_by
 from discreet.reports.outputs import write_pages
 from discreet.showing.figures import Figure, Series
 from discreet.showing.numerals import NOTHING, number, scientific, span
@@ -209,7 +209,7 @@ def _targets(rows: Sequence[Row]) -> Table:
 
 def _by_size(rows: Sequence[Row]) -> list[Part]:
     sizes = sorted({int(row.size) for row in rows})
-    named = grouped(rows, _measure_of)
+    named = group_by(rows, _measure_of)
     lines = []
     for measure, own in named.items():
         by_size = {int(row.size): row for row in own}
@@ -265,7 +265,7 @@ def _who(found: Found) -> Table:
     backends = list(
         dict.fromkeys(row.label for row in sorted(found.tried, key=lambda row: _order(row.label)))
     )
-    cells = grouped(found.tried, lambda row: (_kind(row), row.label))
+    cells = group_by(found.tried, lambda row: (_kind(row), row.label))
     measures = _in_order(kind for kind, _ in cells)
     lines = [
         [name, *(_solved(cells.get((name, label), [])) for label in backends)] for name in measures

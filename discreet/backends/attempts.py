@@ -72,7 +72,7 @@ def ask(
     """
     clock = Clock() if clock is None else clock
     with clock.step("lower_seconds"):
-        reduced = _reduced(solver, problem) if reduced is None else reduced
+        reduced = _reduce(solver, problem) if reduced is None else reduced
         whole = problem
         if problem.kind is Kind.ARRAYS and reduced is None:
             whole = BlockProblem.of(problem)
@@ -83,7 +83,7 @@ def ask(
         raw = solver.solve(lowered, options)
     with clock.step("lift_seconds"):
         lifted = solver.lift(raw)
-        answer = lifted if reduced is None else restored(reduced, lifted)
+        answer = lifted if reduced is None else restore_answer(reduced, lifted)
         _check_shapes(problem, answer)
         passes = raw.passes
         if reduced is not None and problem.kind is Kind.BLOCKS:
@@ -103,7 +103,7 @@ def ask(
     )
 
 
-def _reduced(solver: Backend[Any, _L, _F], problem: AnyProblem) -> Reduced | None:
+def _reduce(solver: Backend[Any, _L, _F], problem: AnyProblem) -> Reduced | None:
     """The reduction of arrays, and of few outcomes in blocks; None where the outcomes are passed on
     in blocks.
     """
@@ -148,7 +148,7 @@ def _check_shapes(problem: AnyProblem, answer: Answer) -> None:
             )
 
 
-def restored(reduced: Reduced, answer: Answer) -> Answer:
+def restore_answer(reduced: Reduced, answer: Answer) -> Answer:
     """The answer for the original problem. Raises BackendError for arrays of a wrong shape."""
     _check_shapes(reduced.problem, answer)
     return Answer(

@@ -68,13 +68,13 @@ class Known:
         return np.asarray(self.tilt / self.total)
 
 
-def predicted(problem: Problem, known: Sequence[Known], at: float) -> Iterator[Duals]:
+def predict_duals(problem: Problem, known: Sequence[Known], at: float) -> Iterator[Duals]:
     """Duals at that place, the likeliest first; none if the known ones, all distinct, do not
     suffice. problem: under its budgets there.
     """
     if all(term.measure.name in LINEAR for term in problem.terms):
         return _on_the_chord(known, at)
-    return _interpolated(problem, known, at)
+    return _interpolate_duals(problem, known, at)
 
 
 def _on_the_chord(known: Sequence[Known], at: float) -> Iterator[Duals]:
@@ -88,7 +88,7 @@ def _on_the_chord(known: Sequence[Known], at: float) -> Iterator[Duals]:
             yield Duals((1.0 - share) * below.tilt + share * above.tilt, multipliers)
 
 
-def _interpolated(problem: Problem, known: Sequence[Known], at: float) -> Iterator[Duals]:
+def _interpolate_duals(problem: Problem, known: Sequence[Known], at: float) -> Iterator[Duals]:
     """Under smooth measures.
 
     The first prediction uses the nearest budgets on both sides, two more one side alone, since a
@@ -115,10 +115,10 @@ def _interpolated(problem: Problem, known: Sequence[Known], at: float) -> Iterat
         priced = [point for point in points if point.total < math.inf][:_NEIGHBOURS]
         tilted = [point for point in points if point.total > 0.0][:_NEIGHBOURS]
         prices = np.zeros(len(problem.terms))
-        for weight, point in _weighted(priced, place):
+        for weight, point in _interpolation_weights(priced, place):
             prices += weight * point.prices
         log_ratio = np.zeros((problem.m, problem.n))
-        for weight, point in _weighted(tilted, place):
+        for weight, point in _interpolation_weights(tilted, place):
             log_ratio += weight * point.log_ratio
         multipliers = np.maximum(prices / place, 0.0)
         if multipliers.any() and log_ratio.any():
@@ -147,7 +147,7 @@ def price_of_perfect(tilt: Array, p_x: Array, term: Term) -> float:
     return float(prices[int(np.argmin(costs))])
 
 
-def _weighted(points: Sequence[Known], place: float) -> Iterator[tuple[float, Known]]:
+def _interpolation_weights(points: Sequence[Known], place: float) -> Iterator[tuple[float, Known]]:
     """Distinct budgets, each with its weight at √ε = place in the polynomial in √ε through their
     values.
     """

@@ -419,7 +419,7 @@ class Continuation(Protocol[_Found]):
     that the judge does not certify, the budget is solved afresh.
     """
 
-    def continued(
+    def continue_from(
         self, problem: Problem, options: Options, starts: Iterable[Duals]
     ) -> Raw[_Found] | None: ...
     def lift(self, raw: Raw[_Found]) -> Answer: ...

@@ -35,7 +35,7 @@ def least_norm(matrix: Array, right: Array) -> Array | None:
         return None
 
 
-def equilibrated(matrix: Array, right: Array) -> Array | None:
+def solve_equilibrated(matrix: Array, right: Array) -> Array | None:
     """The same for a system in any units: the norm is that of the scaled unknowns."""
     rows = sizes(matrix)
     matrix = matrix / rows[:, None]
@@ -44,7 +44,7 @@ def equilibrated(matrix: Array, right: Array) -> Array | None:
     return None if found is None else found / columns
 
 
-def bordered(matrix: Array, borders: Array, right: Array, last: Array) -> Array | None:
+def solve_bordered(matrix: Array, borders: Array, right: Array, last: Array) -> Array | None:
     """The solution (x [k], y [b]) of matrix x + borders' y = right and borders x = last,
     equilibrated; borders [b, k].
     """
@@ -56,7 +56,7 @@ def bordered(matrix: Array, borders: Array, right: Array, last: Array) -> Array 
     whole[:count, :count] = matrix
     whole[count:, :count] = borders
     whole[:count, count:] = borders.T
-    return equilibrated(whole, np.concatenate([right, last]))
+    return solve_equilibrated(whole, np.concatenate([right, last]))
 
 
 def finite(numbers: Array) -> Array | None:

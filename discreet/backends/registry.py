@@ -63,7 +63,7 @@ def own_backends() -> Mapping[str, str]:
 
 def _targets() -> dict[str, str]:
     targets = dict(own_backends())
-    for name, target in (*_installed(), *_on_trial()):
+    for name, target in (*_installed_backends(), *_on_trial()):
         if targets.get(name, target) != target:
             raise DiscreetError(
                 f"backend {name!r} is registered twice ({targets[name]} and {target}); remove or "
@@ -74,7 +74,7 @@ def _targets() -> dict[str, str]:
 
 
 @cache
-def _installed() -> tuple[tuple[str, str], ...]:
+def _installed_backends() -> tuple[tuple[str, str], ...]:
     return tuple(
         (point.name, point.value)
         for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)

@@ -65,7 +65,7 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
     feature = np.divide(
         deviations, problem.p_z, out=np.zeros_like(deviations), where=problem.p_z > 0.0
     )
-    moved = _moved(columns, problem.p_z, feature, partial(_private_laws, problem, private))
+    moved = _move_features(columns, problem.p_z, feature, partial(_private_laws, problem, private))
     if moved is None:
         return []
     version = min((moved[0], summing_to_one(moved[0])), key=partial(_uncertain, problem))
@@ -77,8 +77,8 @@ def _deviation(problem: Problem, private: PrivateRows, rows: slice) -> Array:
     """How far a group of rows and the outcome are from independence [k, N]."""
     if rows.stop <= problem.n:
         return problem.deviations[rows]
-    joint = private.extended(problem.p_xz)[rows]
-    prior = private.extended(problem.p_x)[rows]
+    joint = private.extend_rows(problem.p_xz)[rows]
+    prior = private.extend_rows(problem.p_x)[rows]
     return np.asarray(joint - (prior / prior.sum())[:, None] * joint.sum(axis=0))
 
 
@@ -87,7 +87,7 @@ def _private_laws(problem: Problem, private: PrivateRows, columns: Array) -> tup
     laws = zip(problem.groups, problem.law(columns).groups, strict=True)
     found = [law for rows, law in laws if rows in private.groups]
     for group in private.groups[len(found) :]:
-        law = output_law(private.extended(problem.p_xz)[group], columns)
+        law = output_law(private.extend_rows(problem.p_xz)[group], columns)
         found.append(scaled_law(law, float(law.p_x.sum()), 1.0))
     return tuple(found)
 
@@ -304,7 +304,7 @@ def _keeps(problem: Problem, columns: Array) -> bool:
     return all(map(keeps, problem.terms, law.constraints, ceilings.tolist(), amounts))
 
 
-def blended(estimator: Array, law: Law, towards: Array, end: Law, target: float) -> Array:
+def blend_to_target(estimator: Array, law: Law, towards: Array, end: Law, target: float) -> Array:
     """An estimator [m, N] of law `law`, blended with one of law `end` until it leaks at most
     `target`, or else that one.
     """
@@ -331,7 +331,9 @@ def remove_leakage(
     p_z = p_xz.sum(axis=0)
     posterior = np.divide(p_xz, p_z, out=np.zeros_like(p_xz), where=p_z > 0)
     feature = np.where(p_z > 0, posterior - marginal[0][:, None], 0.0)
-    found = _moved(estimator, p_z, feature, lambda columns: (output_law(p_xz, columns, marginal),))
+    found = _move_features(
+        estimator, p_z, feature, lambda columns: (output_law(p_xz, columns, marginal),)
+    )
     return None if found is None else (found[0], found[1][0])
 
 
@@ -339,7 +341,7 @@ _LawsOf: TypeAlias = Callable[[Array], tuple[OutputLaw, ...]]
 """The laws under an estimator of all groups of rows that must be private."""
 
 
-def _moved(
+def _move_features(
     estimator: Array, p_z: Array, feature: Array, laws: _LawsOf
 ) -> tuple[Array, tuple[OutputLaw, ...]] | None:
     """`remove_leakage` by features f_l [·, N] of all rows that must be private."""

@@ -31,7 +31,7 @@ from discreet.backends.registry import (
 )
 from discreet.backends.repairs import duals_for, private_versions
 from discreet.backends.solution import Solution, Status, Timings, derive_status
-from discreet.checks import at_most, listed
+from discreet.checks import as_list, at_most
 from discreet.errors import Absent, BackendError, InputError, Interrupted, Unsupported
 from discreet.numerics.double_double import Array
 from discreet.problems.certificate import Certificate, Verdict
@@ -64,7 +64,7 @@ def solve(
     options = Options(
         gap, time_limit, max_iterations, {} if settings is None else settings, progress
     )
-    model = opened(problem)
+    model = open_problem(problem)
     chosen = load_backend(backend)
     if isinstance(chosen, Policy):
         return _by_policy(model, chosen, options)[1]
@@ -88,11 +88,11 @@ def certify(
     `violated-privacy` if it is not proven to keep the budget, by however little; then the Solution
     holds its repair. Raises InputError for wrong shapes.
     """
-    model = opened(problem)
+    model = open_problem(problem)
     multipliers = None
     if multiplier is not None:
         multipliers = each_entry("multiplier", multiplier, len(model.terms))
-    towards = tuple(listed(anchors, "anchors", "estimators [m, N]", empty=True))
+    towards = tuple(as_list(anchors, "anchors", "estimators [m, N]", empty=True))
     given = Attempt("", Answer(answer, tilt, multipliers, towards), None)
     return conclude(model, given, Options(gap), as_given=True)
 
@@ -125,13 +125,13 @@ def audit(
                 f"the solution holds no answer: {estimator.status.value} ({estimator.message})"
             )
         estimator, tilt, multiplier = estimator.rule, estimator.tilt, estimator.multipliers
-    model = opened(problem)
+    model = open_problem(problem)
     found = certify(model, estimator, tilt, multiplier, gap=gap)
     leaks, odds = judge.leaks(model, estimator)
     return replace(found, own_leaks=leaks, own_odds=odds)
 
 
-def opened(problem: AnyProblem | str | os.PathLike[str]) -> AnyProblem:
+def open_problem(problem: AnyProblem | str | os.PathLike[str]) -> AnyProblem:
     """The problem itself, or the one in the file of that path; InputError for anything else."""
     if isinstance(problem, str | os.PathLike):
         from discreet.files.records import load_problem
@@ -240,7 +240,7 @@ def conclude(
     answer = tried.answer
     if answer is not None:
         started = time.perf_counter()
-        verdict = judged(problem, answer, _seconds_left(options, timings))
+        verdict = judge_answer(problem, answer, _seconds_left(options, timings))
         timings = replace(timings, certify_seconds=time.perf_counter() - started)
         if options.progress is not None:
             with suppress(KeyboardInterrupt):  # nothing is left to stop
@@ -284,7 +284,7 @@ def _tolerance(certificate: Certificate) -> str:
     return f"{meant}: no guess changes the probability of a private value by a larger share of it"
 
 
-def judged(problem: Any, answer: Answer, seconds: float = math.inf) -> Verdict[Any]:
+def judge_answer(problem: Any, answer: Answer, seconds: float = math.inf) -> Verdict[Any]:
     """The judge's verdict on an answer, which it checks to fit the problem.
 
     If the bracket is wide, the judge is also given the answer's projection onto perfect privacy,

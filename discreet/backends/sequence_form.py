@@ -565,14 +565,14 @@ def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, 
     """
     constant = CausalRule.constant(problem.tree, int(problem.constant_errors.argmin()))
     every = _Private.of(problem)
-    proofs = [_flattened(problem, every.above(value)) for value in _FLATTENED]
+    proofs = [_flatten_tilt(problem, every.above(value)) for value in _FLATTENED]
     bound, tilt = max(proofs, key=itemgetter(0))
     if bound >= problem.constant_error * (1.0 - precision.bracket):
         return constant, tilt, "optimal: a constant guess", 0
     layout = _Unknowns.of(problem.tree)
     clear = every.above(_CLEAR)
     privates = [every, clear] if 0 < len(clear.rows) < len(every.rows) else [every]
-    solved = [_solved(problem, layout, private) for private in privates]
+    solved = [_solve_program(problem, layout, private) for private in privates]
     vertices = [vertex for vertex in solved if vertex is not None]
     proofs += [(bound, tilt) for bound, tilt, _ in vertices]
     _, tilt = max(proofs, key=itemgetter(0))
@@ -582,7 +582,7 @@ def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, 
     return min(rules, key=problem.error_probability), tilt, claimed, len(vertices)
 
 
-def _flattened(problem: CausalProblem, private: _Private) -> tuple[float, Array]:
+def _flatten_tilt(problem: CausalProblem, private: _Private) -> tuple[float, Array]:
     """The bound that a tilt [m, n] proves, and the tilt: that of least norm which makes the losses
     of each sequence of guesses proportional to the law of the measurements, as nearly as the rows
     of `private` can.
@@ -601,7 +601,7 @@ def _leaks_nothing(problem: CausalProblem, rule: CausalRule) -> bool:
     return distance_from_private(problem.noncausal.output_law(rule.dense())) <= Precision.private
 
 
-def _solved(
+def _solve_program(
     problem: CausalProblem, layout: _Unknowns, private: _Private
 ) -> tuple[float, Array, CausalRule] | None:
     """The bound that the tilt of the linear program proves, the tilt [m, n], and the rule; None if
@@ -621,7 +621,7 @@ def _solved(
     prices = np.zeros((len(place), len(private.rows)))
     priced = (multipliers / sizes)[matrix.shape[0] - prices[:-1].size :]
     prices[:-1] = -unit * priced.reshape(prices[:-1].shape)
-    rule = CausalRule(tree, tree.kernels((scale * _refined(matrix, sums, weights))[place]))
+    rule = CausalRule(tree, tree.kernels((scale * _refine_vertex(matrix, sums, weights))[place]))
     tilt = prices @ private.tilts
     return tree.least(model.loss + tilt @ model.deviations), tilt, rule
 
@@ -732,7 +732,7 @@ def _equations(
     return csr_array(vstack([causal, secret])), sums, place, scale
 
 
-def _refined(matrix: csr_array, sums: Array, found: Array) -> Array:
+def _refine_vertex(matrix: csr_array, sums: Array, found: Array) -> Array:
     """A vertex that satisfies its equations to the last digits, by the least changes of what is
     positive.
     """

@@ -39,7 +39,13 @@ from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach
 from discreet.backends.lowering import Program
 from discreet.backends.multipliers import multipliers_of
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import blended, duals_of_law, excluded, log_ratio, without_rare
+from discreet.backends.repairs import (
+    blend_to_target,
+    duals_of_law,
+    excluded,
+    log_ratio,
+    without_rare,
+)
 from discreet.errors import Interrupted
 from discreet.measures.law import OutputLaw
 from discreet.measures.measure import Scope
@@ -306,6 +312,6 @@ def _start(problem: Problem) -> Array:
     uniform = np.full((problem.m, problem.N), 1.0 / problem.m)
     if problem.constraint.perfect:
         return uniform
-    return blended(
+    return blend_to_target(
         problem.bayes_estimator, problem.bayes_law, uniform, problem.law(uniform), problem.budget
     )

@@ -256,7 +256,7 @@ class Solution:
             if judged
             else None,
             "multiplier": prices[0] if len(prices) == 1 else prices,
-            **self._audited(),
+            **self._audit_record(),
             "iterations": self.iterations,
             **asdict(self.timings),
             "versions": dict(self.versions),
@@ -292,7 +292,7 @@ class Solution:
             f"own_{ceiling}": number(judged.own_leakage_ceiling) if judged else None,
         }
 
-    def _audited(self) -> dict[str, Any]:
+    def _audit_record(self) -> dict[str, Any]:
         """What `audit` adds to the record."""
         if not self.own_leaks:
             return {}

@@ -12,8 +12,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from discreet.backends.attempts import Attempt, restored
-from discreet.backends.continuation import Known, predicted
+from discreet.backends.attempts import Attempt, restore_answer
+from discreet.backends.continuation import Known, predict_duals
 from discreet.backends.contract import Continuation, Options, Regime
 from discreet.backends.registry import load_backend, versions_of
 from discreet.backends.run import attempt, conclude
@@ -58,7 +58,7 @@ class Sweep:
         self._reduced = self._reduced.with_budget(self._scale.budgets(at))
         problem = self._reduced.original
         options = self._options
-        solution = self._continued(at) or conclude(
+        solution = self._continue_at(at) or conclude(
             problem, attempt(problem, self._backend, options, self._reduced), options
         )
         if (
@@ -71,7 +71,7 @@ class Sweep:
             )
         return solution, time.perf_counter() - started
 
-    def _continued(self, at: float) -> Solution | None:
+    def _continue_at(self, at: float) -> Solution | None:
         """The backend's answer from the budgets already solved, if it is certified."""
         solver = self._continuation
         problem = self._reduced.problem
@@ -79,15 +79,15 @@ class Sweep:
             return None
         started = time.perf_counter()
         try:
-            raw = solver.continued(
-                problem, self._options, predicted(problem, list(self._known.values()), at)
+            raw = solver.continue_from(
+                problem, self._options, predict_duals(problem, list(self._known.values()), at)
             )
         except (ArithmeticError, ValueError):  # linear algebra may fail on a bad prediction
             return None
         if raw is None:
             return None
         timings = Timings(solve_seconds=time.perf_counter() - started)
-        answer = restored(self._reduced, solver.lift(raw))
+        answer = restore_answer(self._reduced, solver.lift(raw))
         tried = Attempt(
             self._backend,
             answer,

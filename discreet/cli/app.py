@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 
 from discreet.cli.flags import flag, with_options
 from discreet.cli.screen import INTERRUPTED, drop_output
-from discreet.errors import DiscreetError, shortened
+from discreet.errors import DiscreetError, shorten_message
 
 FAULT = 2
 
@@ -63,7 +63,7 @@ _usual_warning = warnings.formatwarning
 def _warning(message: Any, category: type[Warning], *where: Any, **more: Any) -> str:
     """A warning of discreet is a sentence like its errors; others are written as usual."""
     if category.__module__.partition(".")[0] == "discreet":
-        return f"discreet: {shortened(str(message))}\n"
+        return f"discreet: {shorten_message(str(message))}\n"
     return _usual_warning(message, category, *where, **more)
 
 
@@ -98,7 +98,7 @@ def _sentence(error: DiscreetError | MemoryError | OSError) -> str:
 
 def _complain(sentence: str) -> None:
     with contextlib.suppress(OSError):  # there may be nobody to hear it
-        print(f"discreet: {shortened(sentence)}", file=sys.stderr)
+        print(f"discreet: {shorten_message(sentence)}", file=sys.stderr)
 
 
 app = typer.Typer(

@@ -93,9 +93,9 @@ def bench(
       discreet bench quick --query "SELECT backend, status, count(*) FROM cells GROUP BY ALL ORDER
       BY ALL"
     """
-    from discreet.reports.study.executors import checked
+    from discreet.reports.study.executors import check_executor
 
-    checked(executor)
+    check_executor(executor)
     place = place_of(study, out)
     if query is not None:
         _answer(place, query, as_json)
@@ -178,11 +178,11 @@ def exit_unless_certified(rows: Sequence[Measurement]) -> None:
 def _measure(
     study: Study, cells: Sequence[Cell], store: Any, known: dict[str, Any], where: str
 ) -> Summary:
-    from discreet.reports.study.executors import opened
+    from discreet.reports.study.executors import open_executor
     from discreet.reports.study.runner import run_cells
 
     try:
-        with opened(where, store.folder, study.limits) as executor, _progress() as watch:
+        with open_executor(where, store.folder, study.limits) as executor, _progress() as watch:
             return run_cells(study.name, cells, store, known, watch, executor)
     except KeyboardInterrupt:
         kept, _ = store.finished()

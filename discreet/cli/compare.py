@@ -91,7 +91,7 @@ def compare(
     try:
         written = write_comparison(comparison, out, overwrite=force)
     finally:  # a result that cannot be written is still shown
-        screen.show(comparison.to_dict, partial(_shown, comparison), as_json=as_json)
+        screen.show(comparison.to_dict, partial(_output, comparison), as_json=as_json)
     screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
     if comparison.uncertified_cases or (fail_on_disagreement and comparison.disagreements):
         raise typer.Exit(1)
@@ -142,6 +142,6 @@ def _at_fraction(spec: str, model: Problem, fraction: float) -> Case:
     return Case(f"{spec}, {words}{by}", Budget(fraction=fraction).apply(model))
 
 
-def _shown(comparison: Comparison, tables: Any) -> list[Any]:
+def _output(comparison: Comparison, tables: Any) -> list[Any]:
     agreement = [tables.agreement_table(comparison)] if len(comparison.labels) > 1 else []
     return [*tables.case_tables(comparison), *agreement, *comparison.verdict()]

@@ -86,7 +86,7 @@ def crosscheck(
         if junit is not None:
             gate.write_junit(result, Path(junit))
     finally:  # a result that cannot be written is still shown
-        screen.show(result.to_dict, partial(_shown, result), as_json=as_json)
+        screen.show(result.to_dict, partial(_output, result), as_json=as_json)
     if github or os.environ.get("GITHUB_ACTIONS") == "true":
         for line in gate.github_annotations(result):
             screen.say(line)
@@ -96,7 +96,7 @@ def crosscheck(
         raise typer.Exit(1)
 
 
-def _shown(result: Crosscheck, tables: Any) -> list[Any]:
+def _output(result: Crosscheck, tables: Any) -> list[Any]:
     statuses = tables.status_table(
         "", ((name, found.status) for (_, name), found in result.solutions.items())
     )

@@ -44,7 +44,7 @@ def doctor(
     with screen.waiting("asking every backend"), ThreadPoolExecutor(2) as pool:
         probes = list(pool.map(probe, names))
     screen.show(
-        lambda: [*map(_described, probes)],
+        lambda: [*map(_describe, probes)],
         lambda tables: [tables.doctor_table(probes)],
         as_json=as_json,
     )
@@ -55,7 +55,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _described(probe: Availability) -> dict[str, Any]:
+def _describe(probe: Availability) -> dict[str, Any]:
     from discreet.showing.data import chosen
 
     able = probe.capabilities

@@ -98,7 +98,7 @@ def evaluate(
     stream = TableStream(table, [*needed, *beside, *(each.name for each in seen)], texts=texts)
     for name in [*needed, *beside]:
         check_column(table, stream.header, name)
-    made, columns = _guessed(deployed, stream, person, needed)
+    made, columns = _guess(deployed, stream, person, needed)
     made = columns[guesses] if guesses is not None else made
     labels = _labels(deployed, hide) if deployed else {}
     parts: Any = {name: columns[name] for name in hide}
@@ -130,7 +130,7 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def _guessed(
+def _guess(
     deployed: DeployedRule | None, stream: TableStream, person: str | None, needed: list[str]
 ) -> tuple[Any, dict[str, Any]]:
     """What a rule guesses for everybody, if there is one, and the columns needed; others are held
@@ -163,7 +163,7 @@ def _labels(deployed: DeployedRule, hide: list[str]) -> dict[str, Any]:
     asked = deployed.about["asked"]
     known = None
     if hide == asked.get("hide"):
-        known = _known(deployed.rule.groups, asked["measure"])
+        known = _known_groups(deployed.rule.groups, asked["measure"])
     return {"labels": deployed.possible_guesses, "group_labels": known}
 
 
@@ -180,7 +180,7 @@ def _measures(given: dict[str, Any]) -> dict[str, Any]:
     return {name: measure_of(each) for name, each in given.items()}
 
 
-def _known(groups: tuple[Any, ...], measure: Any) -> Any:
+def _known_groups(groups: tuple[Any, ...], measure: Any) -> Any:
     """The groups that a rule knows, or of a rule with a budget for each column its values; None
     under a given variable.
     """

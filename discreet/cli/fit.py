@@ -169,7 +169,7 @@ def _check_asked(
     """Raise InputError where there is nothing to guess, nothing to hide, or nobody to show the
     promise on.
     """
-    from discreet.people.labels import coded
+    from discreet.people.labels import encode_labels
     from discreet.people.probabilities import FOLDS
 
     if guess in hide:
@@ -181,7 +181,7 @@ def _check_asked(
         (guess, "guess", truth),
         *((name, "hide", hidden[name].to_numpy()) for name in hide),
     ]:
-        if len(coded(column, brief(name))[0]) < 2:
+        if len(encode_labels(column, brief(name))[0]) < 2:
             raise InputError(
                 f"column {brief(name)} of {people} is the same for everybody, so "
                 f"there is nothing to {what}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from discreet.checks import shown
+from discreet.checks import format_value
 from discreet.cli import screen
 from discreet.cli.flags import Json, Set, argument, problem_names
 from discreet.errors import InputError
@@ -38,7 +38,7 @@ def problems(
         raise InputError("--set needs the name of the problem whose parameters it sets; give NAME")
     known = entries()
     screen.show(
-        lambda: [*map(_described, known)],
+        lambda: [*map(_describe, known)],
         lambda tables: [tables.catalog_table(known)],
         as_json=as_json,
     )
@@ -61,12 +61,12 @@ def _show_one(spec: str, parameters: list[str], as_json: bool) -> None:
 
     def record() -> dict[str, Any]:
         instance = model and {"name": model.name, **landmarks(model)}
-        return _described(found) | {"instance": plain(instance), "trouble": trouble or None}
+        return _describe(found) | {"instance": plain(instance), "trouble": trouble or None}
 
     screen.show(record, lambda tables: [tables.entry_facts(found, model, trouble)], as_json=as_json)
 
 
-def _described(entry: Entry) -> dict[str, Any]:
+def _describe(entry: Entry) -> dict[str, Any]:
     return {
         "name": entry.name,
         "family": entry.family,
@@ -81,4 +81,4 @@ def _described(entry: Entry) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
 
-    return value if isinstance(value, bool | int | str | type(None)) else shown(value)
+    return value if isinstance(value, bool | int | str | type(None)) else format_value(value)

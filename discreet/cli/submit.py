@@ -47,9 +47,9 @@ def submit(
       discreet report hard --out hard.html
     """
     from discreet.reports.study.store import Store, check_study
-    from discreet.reports.study.submitted import checked_program, judge_submissions, submissions
+    from discreet.reports.study.submitted import check_program, judge_submissions, submissions
 
-    program = checked_program(name)
+    program = check_program(name)
     place = place_of(study, out)
     asked = study_of(study)
     check_study(place, asked.source, overwrite=force)

@@ -56,7 +56,7 @@ def map_problem(
     """
     where = path_text(path)
     try:
-        stored = _stored(where, None if loss is None else path_text(loss))
+        stored = _map_members(where, None if loss is None else path_text(loss))
     except OSError as error:
         raise FileError(f"{where} cannot be read: {error.strerror or error}") from None
     blocks = _blocks_of(where, model_arrays(where, stored), loss_matrix)
@@ -68,7 +68,7 @@ def map_problem(
     return under_budget(where, stored, build, budget, equivocation)
 
 
-def _stored(where: str, loss: str | None) -> Archive:
+def _map_members(where: str, loss: str | None) -> Archive:
     """The members of the file, mapped; nothing is read yet but the budget and the name."""
     if where.endswith(".npy"):
         first = map_npy(where)

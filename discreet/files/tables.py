@@ -99,7 +99,7 @@ class TableStream:
         people = 0
         kinds = dict[str, str]()
         if _is_parquet(self.path):
-            counts = ", ".join(["count(*)", *(f"count({_quoted(name)})" for name in self.names)])
+            counts = ", ".join(["count(*)", *(f"count({_quote(name)})" for name in self.names)])
             people, *there = query(self.path, f"SELECT {counts} FROM rows").fetchall()[0]
             kinds = {
                 name: "missing" if count < people else ""
@@ -124,11 +124,11 @@ class TableStream:
             for cells in _cells(_lines(self.path), self.names, shown, TOGETHER):
                 yield {name: _of_kind(each, kinds[name], shown) for name, each in cells.items()}
             return
-        wanted = ", ".join(map(_quoted, self.names))
+        wanted = ", ".join(map(_quote, self.names))
         for first in range(0, people, TOGETHER):
             among = f"file_row_number >= {first} AND file_row_number < {first + TOGETHER}"
             found = query(self.path, f"SELECT {wanted} FROM rows WHERE {among}").fetchnumpy()
-            yield {name: _filled(found[name], bool(kinds[name])) for name in self.names}
+            yield {name: _fill_missing(found[name], bool(kinds[name])) for name in self.names}
 
 
 def _is_parquet(path: PathLike) -> bool:
@@ -160,7 +160,7 @@ def _kind(cells: list[str]) -> str:
     """
     if not any(cells):
         return ""
-    return {"i": "whole numbers", "f": "numbers"}.get(_parsed(cells).dtype.kind, "texts")
+    return {"i": "whole numbers", "f": "numbers"}.get(_parse_cells(cells).dtype.kind, "texts")
 
 
 def _together(one: str | None, other: str) -> str:
@@ -193,7 +193,8 @@ def _read_csv(
     if not columns:
         raise FileError(f"{shown} has no people; give a header and a line for each person")
     return {
-        name: _texts(cells) if name in texts else _parsed(cells) for name, cells in columns.items()
+        name: _texts(cells) if name in texts else _parse_cells(cells)
+        for name, cells in columns.items()
     }
 
 
@@ -234,7 +235,7 @@ def _cells(
         ) from None
 
 
-def _parsed(cells: list[str]) -> NDArray[Any]:
+def _parse_cells(cells: list[str]) -> NDArray[Any]:
     """Numbers if all cells but the empty ones are, whole ones if nothing is missing; else texts."""
     if any(cells) and all(
         any(map(str.isdigit, cell)) and _NUMBER.fullmatch(cell) for cell in cells if cell
@@ -258,14 +259,14 @@ def _read_parquet(path: PathLike, names: Sequence[str] | None) -> dict[str, NDAr
     places = _places(header, header if names is None else names, shown)
     if not places or not len(found[header[0]]):
         raise FileError(f"{shown} has no people; give a row for each person")
-    return {name: _filled(found[name], np.ma.isMaskedArray(found[name])) for name in places}
+    return {name: _fill_missing(found[name], np.ma.isMaskedArray(found[name])) for name in places}
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _filled(values: Any, missing: bool) -> NDArray[Any]:
+def _fill_missing(values: Any, missing: bool) -> NDArray[Any]:
     """A column whose missing entries are masked, as one in which they are NaN, NaT or None.
 
     missing: whether any entry of the column is, perhaps in another part.

@@ -193,7 +193,7 @@ class Case:
         self.totals = model.totals(found.totals)
         self._plain = self._worth(rule, found)
         self.own = self._ignoring_some(rule)
-        self.blended_doubt = rule.blended_doubt(self._plain.doubt)
+        self.blend_doubt = rule.blend_doubt(self._plain.doubt)
 
     @property
     def blocks(self) -> Blocks | None:
@@ -308,9 +308,9 @@ class Case:
             found = self._sums.least(self._tilt, self._lift)
             parts = problem.least(self._tilt, self._multipliers, error, found)
             duals = Duals(self._tilt, self._multipliers, parts)
-            yield self._corrected(duals) if self._model.streamed else duals
+            yield self._correct_duals(duals) if self._model.streamed else duals
 
-    def _corrected(self, duals: Duals) -> Duals:
+    def _correct_duals(self, duals: Duals) -> Duals:
         """The duals lowered as far as the totals found in blocks require."""
         total = self.totals.constraints[0]
         shifts = self._shifts()
@@ -324,7 +324,7 @@ class Case:
             parts = (least / total, -4.0 * UNIT * abs(least), -SMALLEST)
         largest = max(self.totals.constraints[1:], default=0.0)
         uneven = max(0.0, largest / total * (1.0 + 4.0 * UNIT) - 1.0)
-        return Duals(*self._lowered(shifts), parts, uneven)
+        return Duals(*self._lower_tilt(shifts), parts, uneven)
 
     def _groups(self) -> Iterator[tuple[Term, float, slice, Array]]:
         """Each group of rows with its constraint, multiplier and prior, for the totals found."""
@@ -340,7 +340,7 @@ class Case:
                     mass / ((mass.sum() or 1.0) if term.measure.conditional else total),
                 )
 
-    def _lowered(self, shifts: Iterable[tuple[slice, float]]) -> tuple[Array, Array]:
+    def _lower_tilt(self, shifts: Iterable[tuple[slice, float]]) -> tuple[Array, Array]:
         """The tilt, lowered, and the price of its multipliers for the totals found."""
         tilt = self._tilt
         if shifts:

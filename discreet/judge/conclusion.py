@@ -170,13 +170,13 @@ def worth_of(
         groups = groups_of(law, terms)
         if private.gains.size:
             accuracy += (private.gains.shape[1] + 2) * UNIT  # gains of single outcomes are rounded
-            joint = private.extended_sums(sums.joint, lift)
-            marginal = private.extended_sums(marginal, np.zeros_like(lift))
+            joint = private.extend_sums(sums.joint, lift)
+            marginal = private.extend_sums(marginal, np.zeros_like(lift))
             groups += [Group(rows, each, True) for rows, each in private.gain_laws(joint, marginal)]
         found = privacy(groups, moves, marginal, doubt, accuracy)
 
     def worth(found: Privacy, law: Law) -> Worth:
-        upper = rounded_up(error + found.rise + inexact.loss, sums.column_error, missed)
+        upper = round_up(error + found.rise + inexact.loss, sums.column_error, missed)
         upper *= 1.0 + 2.0 * inexact.relative
         return Worth(
             law, error, upper, doubt, found.within, found.moves, found.shaken, private.tied
@@ -198,11 +198,11 @@ def worth_of_guess(column: Array, errors: Array, law: Law) -> Worth:
     error = float(errors @ column)
     # Quotients, products.
     vanished = 2 * SMALLEST * column.size if error < 1e-290 and errors[column > 0.0].any() else 0.0
-    upper = rounded_up(error, column_error(column[:, None]), vanished)
+    upper = round_up(error, column_error(column[:, None]), vanished)
     return Worth(law.under_guess(column), error, upper, within=0.0)
 
 
-def rounded_up(error: float, column_error: float, missed: float) -> float:
+def round_up(error: float, column_error: float, missed: float) -> float:
     """Upper bound of an error probability; column_error: of its columns; missed: what products that
     underflow may add to it.
 
@@ -233,7 +233,7 @@ def conclude(case: Case) -> Verdict[Any]:
         own_phi_residual=residual if own is worth else _phi_residual(own),
         own_private_within=own.within if private else math.inf,
         kkt=_residuals(case.terms, worth, duals, case.worst_entry(answer, duals.tilt)),
-        terms=_stated(case.terms, worth, own),
+        terms=_term_leakages(case.terms, worth, own),
     )
     made = worth.moves
     moved = (
@@ -260,7 +260,7 @@ def _of_either_total(lower: float, upper: float, off: float) -> tuple[float, flo
     )
 
 
-def _stated(terms: Sequence[Term], worth: Worth, own: Worth) -> tuple[TermLeakage, ...]:
+def _term_leakages(terms: Sequence[Term], worth: Worth, own: Worth) -> tuple[TermLeakage, ...]:
     """What is proven about each constraint: of the repaired answer and of the one as given."""
     leakages = worth.law.leakages.tolist()
     ceilings = worth.leakage_ceilings.tolist()
@@ -334,7 +334,7 @@ def _within_budget(case: Case) -> tuple[Rule, Worth, float]:
 
     ends = [end for end in ends if not perfect or is_private(end.worth.within, end.worth.doubt)]
     budgets = [term.budget.amount if term.priced else math.inf for term in case.terms]
-    slack = case.blended_doubt + own.shaken
+    slack = case.blend_doubt + own.shaken
     for which, share in blends(
         own.law, own.error, [end.worth for end in ends], budgets, slack, leaked
     ):

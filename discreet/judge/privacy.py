@@ -88,10 +88,10 @@ class Moves:
         Where they are many, those of most effect.
         """
         groups = private.groups
-        p_x = private.extended(p_x)
+        p_x = private.extend_rows(p_x)
         columns = decided.columns
         loss = loss.take(decided.places, axis=1)
-        p_xz = private.extended(p_xz.take(decided.places, axis=1))
+        p_xz = private.extend_rows(p_xz.take(decided.places, axis=1))
         columns = columns * p_xz.any(axis=0)
         base = columns.argmax(axis=0)
         every = np.arange(columns.shape[1])
@@ -291,7 +291,7 @@ def _exactly_private(
         return None
     chosen = _largest_apart(matrix, len(matrix))
     rounding = 64.0 * UNIT * float(np.abs(matrix).max())  # of shares of groups
-    bounds = _enclosed(matrix[:, chosen], right, 5.0 * accuracy + rounding)
+    bounds = _enclose(matrix[:, chosen], right, 5.0 * accuracy + rounding)
     if bounds is None or not bounds.max() <= 1.0 / _SPARE:
         return None
     made = moves if len(chosen) == moves.room.size else moves.chosen(chosen)
@@ -362,7 +362,7 @@ def _all_but_largest(indices: NDArray[np.intp], sizes: Array) -> NDArray[np.intp
     return np.compress(indices != indices[sizes[indices].argmax()], indices)
 
 
-def _enclosed(matrix: Array, right: Array, error: float) -> Array | None:
+def _enclose(matrix: Array, right: Array, error: float) -> Array | None:
     """Bounds of |y| for every y with M y = d, |d| ≤ right, where M is known up to `error`; None if
     M may be singular.
 

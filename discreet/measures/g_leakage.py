@@ -202,7 +202,7 @@ class GLeakage(BestAction):
             ).x
             if found is None:
                 continue
-            for weights in (found[:-1], _polished(rows[others].T, t, most, found)):
+            for weights in (found[:-1], _polish_weights(rows[others].T, t, most, found)):
                 own = size[i] * np.maximum(weights, 0.0)
                 own *= min(
                     1.0,
@@ -289,7 +289,7 @@ class OtherActions(BestAction):
         return self.whole.support(tilt, p_x, multiplier, level)
 
 
-def _polished(columns: Array, t: Array, most: float, found: Array) -> Array:
+def _polish_weights(columns: Array, t: Array, most: float, found: Array) -> Array:
     """The weights from the equations that a linear program has found to hold, to the last digits.
 
     columns [n, k], found: weights [k] and κ. It answers within 1e-10, so what is within 1e-8 of a

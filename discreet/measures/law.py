@@ -100,10 +100,10 @@ class OutputLaw:
         return (
             0.0
             if self.mass.size == 1
-            else self._gathered(self.mass, self.measure.excess, self.ratio_minus_one())
+            else self._gather(self.mass, self.measure.excess, self.ratio_minus_one())
         )
 
-    def _gathered(self, mass: Array, value: Callable[..., Array], *of: Array) -> float:
+    def _gather(self, mass: Array, value: Callable[..., Array], *of: Array) -> float:
         """What a value of every guess comes to, as the scope says; that of steep measures may be
         beyond range.
         """
@@ -196,7 +196,7 @@ class OutputLaw:
         doubt += float(np.sum(wrong))
         if not reach.any():
             return 0.0
-        worst = self._gathered(mass, measure.excess_ceiling, x, reach)
+        worst = self._gather(mass, measure.excess_ceiling, x, reach)
         if measure.steepness < np.inf and (largest := x + reach).max() >= _LARGEST_RATIO:
             unknown = largest.max(axis=1) >= _LARGEST_RATIO
             worst += measure.steepness * float((mass + np.sum(wrong, axis=-1))[unknown].sum())
@@ -294,20 +294,19 @@ def law_of(
                                                                                             or 0
     """
     faint = lift.any()
-    mass = row_sums(_scaled(joint, -lift) if faint else joint)
-    prior = _scaled(marginal, lift) if faint else marginal
+    mass = row_sums(_scale(joint, -lift) if faint else joint)
+    prior = _scale(marginal, lift) if faint else marginal
     formula = _one_by_one if joint[0].size <= _FEW else _deviation
     found = np.asarray(
         formula(*joint, *row_sums(marginal), mass[0][:, None], mass[1][:, None], *prior),
         dtype=np.float64,
     )
-    deviation = _scaled_outward(found, -lift) if faint else found
+    deviation = _scale_outward(found, -lift) if faint else found
     off = lost
     if faint:  # a guess that is made may have no mass left without the lift
         vanished = (mass[0] == 0.0) & joint[0].any(axis=1)
         off = (
-            _scaled_outward(lost + np.zeros(deviation.shape), -lift)
-            + _SUBNORMAL * vanished[:, None]
+            _scale_outward(lost + np.zeros(deviation.shape), -lift) + _SUBNORMAL * vanished[:, None]
         )
         off = off if off.any() else 0.0
     return OutputLaw(mass[0], deviation, marginal[0], ratio_doubt(deviation.shape[1]), off, measure)
@@ -323,11 +322,11 @@ def _deviation(*numbers: Array) -> Array:
 _one_by_one = np.frompyfunc(_deviation, 8, 1)
 
 
-def _scaled(numbers: DoubleDouble, exponent: NDArray[np.signedinteger]) -> DoubleDouble:
+def _scale(numbers: DoubleDouble, exponent: NDArray[np.signedinteger]) -> DoubleDouble:
     return np.ldexp(numbers[0], exponent), np.ldexp(numbers[1], exponent)
 
 
-def _scaled_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array:
+def _scale_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array:
     """values · 2^exponent; subnormal results are rounded away from zero, so that no leakage is
     rounded to none.
     """

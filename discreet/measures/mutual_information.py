@@ -157,7 +157,7 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
     unit = (2 * p_x.size + 16) * UNIT
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scaled = tilt / multiplier
-        value = _near(scaled, mean, p_x, multiplier, unit)
+        value = _shift_of_small_tilts(scaled, mean, p_x, multiplier, unit)
         if np.abs(scaled).max() > 1.0:
             value = np.fmin(value, _far(tilt, p_x, multiplier, unit))
     return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
@@ -176,7 +176,9 @@ def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
     )
 
 
-def _near(scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float) -> Array:
+def _shift_of_small_tilts(
+    scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float
+) -> Array:
     """h_i as μ log(1 + Σ_j π_j z + Σ_j π_j (e^z − 1 − z)), z = t/μ, whose second sum has terms ≥ 0
     only.
     """

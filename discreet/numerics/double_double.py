@@ -101,13 +101,13 @@ class Split:
 
     def sum(self) -> DoubleDouble:
         """Sum over the last axis: off by two roundings and 2^-154 N⁴ times the largest |term|."""
-        return _joined(self.parts.sum(axis=-1))
+        return _join_sums(self.parts.sum(axis=-1))
 
     def chosen(self, chosen: Array) -> DoubleDouble:
         """Σ_l c_il v_jl [m, k] for values ≥ 0 [k, N] and zeros and ones c [m, N]; as accurate as
         `dd_sum`.
         """
-        high, low = _joined(chosen @ self.parts.swapaxes(1, 2))
+        high, low = _join_sums(chosen @ self.parts.swapaxes(1, 2))
         # Beside what is not chosen.
         faint = (high > 0.0) & (high < 2.0**-68 * self.values.shape[-1] ** 4 * self.most[:, 0])
         for row in np.flatnonzero(faint.any(axis=-1)) if faint.any() else ():
@@ -115,7 +115,7 @@ class Split:
         return high, low
 
 
-def _joined(sums: Array) -> DoubleDouble:
+def _join_sums(sums: Array) -> DoubleDouble:
     high, low = _two_sum(sums[0], sums[1])
     return _two_sum(high, low + sums[2])
 

@@ -171,7 +171,7 @@ def _block_sums(
     if near.size:
         shares = decided.certain.take(near, axis=1)
         shares[:, near.searchsorted(places)] = columns
-        lost, worst = _wasted(
+        lost, worst = _excess_loss(
             p_xz.take(near, axis=1),
             loss.take(near, axis=1),
             losses.take(near, axis=1),
@@ -250,7 +250,7 @@ def _by_rows(high: Array, low: Array, n: int) -> tuple[DoubleDouble, DoubleDoubl
     return (high[:, :n], low[:, :n]), lost
 
 
-def _wasted(
+def _excess_loss(
     p_xz: Array, loss: Array, losses: Array, tilt: Array, columns: Array
 ) -> tuple[float, float]:
     """Σ_il P_il (F_il − min_k F_kl), rounded up, and max_il P_il r_il / w_l, of outcomes [·, K]

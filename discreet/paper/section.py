@@ -90,7 +90,7 @@ def page(study: PaperStudy) -> str:
             [
                 _INFERENCE,
                 inference,
-                _folded("Error probabilities by sensors", records["sensors"]),
+                _fold_table("Error probabilities by sensors", records["sensors"]),
             ],
         ),
         Section(
@@ -98,12 +98,14 @@ def page(study: PaperStudy) -> str:
             [
                 _GUESSES.format(_sensors(chosen.guess_sensors)),
                 guesses,
-                _folded("X given the guess", records["guesses"]),
+                _fold_table("X given the guess", records["guesses"]),
             ],
         ),
         Section(utility.title, [_UTILITY.format(better, len(study.sensors)), utility]),
         Section(curves.title, [_CURVES, curves]),
-        Section(shapes.title, [_SHAPES, shapes, _folded("Every solved budget", records["curves"])]),
+        Section(
+            shapes.title, [_SHAPES, shapes, _fold_table("Every solved budget", records["curves"])]
+        ),
         Section("Settings", [Facts("", settings)]),
     ]
     links = ", ".join(f'<a href="{escape(name)}">{escape(name)}</a>' for name in NAMES[1:])
@@ -150,7 +152,7 @@ def _sensors(count: int) -> str:
     return "one sensor" if count == 1 else f"{count} sensors"
 
 
-def _folded(title: str, records: Sequence[dict[str, Any]]) -> Folded:
+def _fold_table(title: str, records: Sequence[dict[str, Any]]) -> Folded:
     """A table that can be opened, with nine digits."""
     lines = [[_cell(value) for value in record.values()] for record in records]
     return Folded(Table(title, tuple(records[0]), lines))

@@ -29,7 +29,7 @@ from discreet.people.design import (
     RuleDesign,
     about_people,
     constant_rule,
-    designed,
+    design_people,
     group_labels,
     people_problem,
 )
@@ -41,15 +41,15 @@ from discreet.people.labels import (
     TOGETHER,
     about,
     by_name,
-    coded,
     column,
+    encode_labels,
     groups,
     objects,
     people_digest,
     unnamed,
 )
-from discreet.people.probabilities import Calibrated, SideBySide, calibrated, taken
-from discreet.people.promise import LADDER, Budgets, Promise, amounts, promised
+from discreet.people.probabilities import Calibrated, SideBySide, calibrate, take_rows
+from discreet.people.promise import LADDER, Budgets, Promise, amounts, try_ladder
 from discreet.people.secrets import Asked, asked_about, known_values, secrets_of
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
@@ -138,10 +138,10 @@ class PrivateClassifier(TwoClassifiers):
         stated = map(by_name, (self.budget, self.fraction, self.measure))
         by_column = any(TOGETHER not in each for each in stated)
         secrets = secrets_of(sensitive_features, people, by_column=by_column)
-        self.groups_, members = secrets.get(TOGETHER) or coded(
+        self.groups_, members = secrets.get(TOGETHER) or encode_labels(
             groups(sensitive_features), "sensitive_features"
         )
-        asked = self._asked(sensitive_features, secrets)
+        asked = self._read_request(sensitive_features, secrets)
         self.hidden_: dict[Any, tuple[Any, ...]] = {
             name: labels for name, (labels, _) in secrets.items()
         }
@@ -154,10 +154,10 @@ class PrivateClassifier(TwoClassifiers):
         apart = self._apart(people, rng) if promises else np.zeros(people, dtype=bool)
         inside = np.flatnonzero(~apart)
         mine = None if weight is None else weight[inside]
-        seen = taken(table, inside)
-        first, second = self._weighed(sample_weight)
+        seen = take_rows(table, inside)
+        first, second = self._weighted_classifiers(sample_weight)
         self._tell(0, "fitting the classifier of what is guessed")
-        self.estimator_, p_y = calibrated(
+        self.estimator_, p_y = calibrate(
             self.estimator, seen, truths[inside], self.classes_.size, mine, rng, weighed=first
         )
         parts = list[Calibrated]()
@@ -167,7 +167,7 @@ class PrivateClassifier(TwoClassifiers):
             hidden = codes if given == 1 else truths * len(labels) + codes
             many = given * len(labels)
             self._tell(1, f"fitting the classifier of what is hidden{about(name)}")
-            one, p = calibrated(
+            one, p = calibrate(
                 self.private_estimator, seen, hidden[inside], many, mine, rng, weighed=second
             )
             parts.append(one)
@@ -192,9 +192,9 @@ class PrivateClassifier(TwoClassifiers):
 
         crossed = (p_y, np.hstack([each.reshape(len(each), -1) for each in p_x.values()]))
         foresee = self._foreseeing(*crossed, truth[inside], shown(inside), int(apart.sum()))
-        self._decide(taken(table, np.flatnonzero(apart)), truth[apart], shown(apart), foresee)
+        self._decide(take_rows(table, np.flatnonzero(apart)), truth[apart], shown(apart), foresee)
         if promises and not apart.any():
-            self.statement_ += self._deployed(seen, truth, shown(inside))
+            self.statement_ += self._describe_deployed(seen, truth, shown(inside))
         return self
 
     @property
@@ -207,7 +207,7 @@ class PrivateClassifier(TwoClassifiers):
         """Labels of each column that has a budget; empty if all together have one."""
         return {name: labels for name, labels in self.hidden_.items() if name != TOGETHER}
 
-    def _asked(self, sensitive_features: Any, secrets: Any) -> Asked:
+    def _read_request(self, sensitive_features: Any, secrets: Any) -> Asked:
         check_confidence(self.confidence)
         if sensitive_features is not None:
             sizes = {name: len(labels) for name, (labels, _) in secrets.items()}
@@ -223,7 +223,7 @@ class PrivateClassifier(TwoClassifiers):
     def _tell(self, done: int, what: str) -> None:
         self.watch(done, 2 + len(LADDER), what)
 
-    def _deployed(self, table: Any, truth: Any, shown: Any) -> str:
+    def _describe_deployed(self, table: Any, truth: Any, shown: Any) -> str:
         """What the rule leaks among the fitted people with the deployed classifiers, which the
         certificate is not about.
 
@@ -266,7 +266,7 @@ class PrivateClassifier(TwoClassifiers):
             self.statement_ = self.design_.statement
             return
         look = self._looking(table, truth, shown)
-        self.promise_ = promised(
+        self.promise_ = try_ladder(
             self.budgets_, design, lambda rule: look(rule, self.confidence), foresee
         )
         if self.promise_.taken is not None:
@@ -303,7 +303,7 @@ class PrivateClassifier(TwoClassifiers):
 
     def _design(self, budgets: list[float]) -> RuleDesign:
         under = self.model_.with_budget(budgets)
-        return designed(under, self._labels(), key=self.key_, secrets=tuple(self.hidden_))
+        return design_people(under, self._labels(), key=self.key_, secrets=tuple(self.hidden_))
 
     def _foreseeing(
         self, p_y: Array, p_x: Array, truth: Any, shown: Mapping[Any, Any], people: int
@@ -413,7 +413,7 @@ class PrivateClassifier(TwoClassifiers):
         if ids is None:
             ids = np.zeros(len(columns), dtype=np.int64)
             if (drawn := np.flatnonzero(columns.max(axis=1) < 1.0)).size:
-                ids[drawn] = self._ids(taken(table, drawn))
+                ids[drawn] = self._ids(take_rows(table, drawn))
         return self.classes_[self.rule_.draw(columns, ids)]
 
     def predict_proba(self, X: Any) -> Any:

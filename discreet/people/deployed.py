@@ -164,8 +164,8 @@ class Rule:
     def predict_proba(self, p_y: Any, p_x: Any) -> np.ndarray:
         """The probabilities of the guesses [people, guesses], of which `predict` draws."""
         p_y, p_x = (
-            _checked(p_y, "p_y", (len(p_x), len(self.truths))),
-            _checked(p_x, "p_x", (len(p_y), len(self.groups))),
+            _check_values(p_y, "p_y", (len(p_x), len(self.truths))),
+            _check_values(p_x, "p_x", (len(p_y), len(self.groups))),
         )
         # What fits into a cache takes a third of the time.
         if len(steps := range(0, len(p_y), 8192)) > 1:
@@ -260,7 +260,7 @@ def _sums(table: np.ndarray, seen: np.ndarray) -> np.ndarray:
     )
 
 
-def _checked(values: Any, what: str, shape: tuple[int, int]) -> np.ndarray:
+def _check_values(values: Any, what: str, shape: tuple[int, int]) -> np.ndarray:
     array = np.asarray(values, dtype=np.float64)
     if array.shape != shape or not np.isfinite(array).all():
         raise ValueError(

@@ -179,10 +179,10 @@ def design_rule(
         loss_matrix, problem.m if loss_matrix is None else len(np.asarray(loss_matrix))
     )
     labels = Labels.of(guesses, hidden, truths, losses, problem.n)
-    return designed(under, labels, key=key, gap=gap, secrets=tuple(p_x))
+    return design_people(under, labels, key=key, gap=gap, secrets=tuple(p_x))
 
 
-def designed(
+def design_people(
     problem: Problem,
     labels: Labels,
     *,
@@ -194,7 +194,7 @@ def designed(
 
     secrets: the names of its constraints.
     """
-    tied, judged = _solved(problem, gap)
+    tied, judged = _solve(problem, gap)
     rule = judged.rule
     assert isinstance(rule, OutcomeRule)
     second = tied.second
@@ -211,7 +211,7 @@ def designed(
     return RuleDesign(made, judged, secrets)
 
 
-def _solved(problem: Problem, gap: float) -> tuple[Tied, Solution]:
+def _solve(problem: Problem, gap: float) -> tuple[Tied, Solution]:
     """The rule of least error, and the judge's word on it. An answer of `tilt` is judged once, as
     the rule it makes.
     """
@@ -323,7 +323,7 @@ def people_rule(
             "second": second and second.to_dict(),
         },
         "ignore": {"probability": rule.share, "towards": rule.towards.tolist()},
-        "key": checked_key(key),
+        "key": check_key(key),
         "about": about,
     }
     return Rule({**document, "digest": digest_of(document)})
@@ -356,7 +356,7 @@ def diluted_rule(rule: Rule, share: float, guess: int) -> Rule:
     return Rule({**document, "digest": digest_of(document)})
 
 
-def checked_key(key: str | None) -> str:
+def check_key(key: str | None) -> str:
     """32 hexadecimal digits: those given, or new ones."""
     if key is None:
         return secrets.token_hex(16)

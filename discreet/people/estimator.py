@@ -52,7 +52,7 @@ class TwoClassifiers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _classifiers(self) -> list[tuple[str, Any]]:
         return [("estimator", self.estimator), ("private_estimator", self.private_estimator)]
 
-    def _weighed(self, sample_weight: Any) -> tuple[bool, bool]:
+    def _weighted_classifiers(self, sample_weight: Any) -> tuple[bool, bool]:
         """Whether each classifier is given the weights: with metadata routing as it requests, else
         always.
         """

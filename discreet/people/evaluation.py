@@ -32,7 +32,15 @@ from discreet.measures.region import Region
 from discreet.measures.registry import CONDITIONAL, MEASURES, measure_of
 from discreet.numerics.double_double import Array
 from discreet.people.extremes import leakage_of, limits_of
-from discreet.people.labels import TOGETHER, about, by_name, coded, column, columns_of, groups
+from discreet.people.labels import (
+    TOGETHER,
+    about,
+    by_name,
+    column,
+    columns_of,
+    encode_labels,
+    groups,
+)
 from discreet.people.places import upper_limit
 from discreet.people.region import binomial_limits, region_of
 from discreet.problems.adversary.inference import check_confidence
@@ -541,12 +549,12 @@ def evaluate(
         else tuple(getattr(rule_or_predictions, "possible_guesses", ()))
     )
     if soft:
-        guesses, known = _stated(rule_or_predictions, X, known)
+        guesses, known = _state_guesses(rule_or_predictions, X, known)
     elif hasattr(rule_or_predictions, "predict"):
         guesses = rule_or_predictions.predict(*_arguments(X))
     truth = column(y, "y")
     joined = groups(sensitive_features)
-    found_groups, codes = coded(joined, "sensitive_features", named)
+    found_groups, codes = encode_labels(joined, "sensitive_features", named)
     known, weights, counted = _guesses(guesses, truth, known)
     for what, found in (("the guesses", weights.shape[0]), ("sensitive_features", len(codes))):
         if found != len(truth):
@@ -562,7 +570,7 @@ def evaluate(
             "people of every group, or name "
             "the others with group_labels="
         )
-    truths, true_codes = coded(truth, "y", known)
+    truths, true_codes = encode_labels(truth, "y", known)
     losses = _losses(loss_matrix, len(truths), len(known))
 
     def evaluation(
@@ -579,7 +587,7 @@ def evaluate(
     alone = {}
     for place, (name, part) in enumerate(parts):
         known_labels = own_labels[place] or _values(named, place, len(parts))
-        own, own_codes = coded(part, f"sensitive_features {name!r}", tuple(known_labels))
+        own, own_codes = encode_labels(part, f"sensitive_features {name!r}", tuple(known_labels))
         if len(own) > 1:
             alone[name] = replace(
                 evaluation(own, own_codes, {}),
@@ -628,7 +636,7 @@ def _arguments(table: Any) -> tuple[Any, ...]:
     return table if isinstance(table, tuple) else (table,)
 
 
-def _stated(rule: Any, table: Any, known: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+def _state_guesses(rule: Any, table: Any, known: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     """The probabilities with which a rule makes its guesses, and their labels; one guess that is
     certain is a label.
     """
@@ -655,7 +663,7 @@ def _guesses(
     """
     if getattr(guesses, "ndim", 1) == 2 and np.shape(guesses)[1] > 1:
         weights = as_numbers(guesses, "the probabilities of the guesses", "[people, guesses]")
-        found = known or coded(truth, "y")[0]
+        found = known or encode_labels(truth, "y")[0]
         if len(found) != weights.shape[1]:
             raise InputError(
                 f"the probabilities have {weights.shape[1]} columns and there are {len(found)} "
@@ -669,7 +677,7 @@ def _guesses(
         check_columns(weights.T, "the probabilities of the guesses, transposed")
         return found, np.minimum(weights, 1.0), False
     made = column(guesses, "the guesses")
-    found, codes = coded(made, "the guesses", known or coded(truth, "y")[0])
+    found, codes = encode_labels(made, "the guesses", known or encode_labels(truth, "y")[0])
     if len(found) == 1 and not known:
         found = (*found, OTHER)
     return found, np.asarray(np.equal.outer(codes, np.arange(len(found))), dtype=np.float64), True

@@ -37,7 +37,7 @@ from discreet.measures.measure import Measure, RatioTerms, Scope
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.region import OUTWARD, Region
 from discreet.numerics.double_double import Array
-from discreet.problems.roots import bisected
+from discreet.problems.roots import bisect
 
 MOST_GROUPS = 14
 """So many groups have 2^14 corners; with more the bound by corners is left out."""
@@ -130,7 +130,7 @@ def _highest_by_corners(measure: Measure, region: Region) -> float:
         return float(max(value.max() for value in values))
     if not all(np.isfinite(value).all() for value in values):
         return math.inf
-    multipliers = _proposed(corners, values)
+    multipliers = _propose_multipliers(corners, values)
     worst = [
         (value - rates @ multipliers).max() for rates, value in zip(corners, values, strict=True)
     ]
@@ -138,7 +138,7 @@ def _highest_by_corners(measure: Measure, region: Region) -> float:
     return min(plain, float(multipliers.sum() + sum(worst)))
 
 
-def _proposed(corners: list[Array], values: list[Array]) -> Array:
+def _propose_multipliers(corners: list[Array], values: list[Array]) -> Array:
     """Multipliers λ [n] that make the bound least, up to the tolerance of a linear program."""
     n = corners[0].shape[1]
     m = len(corners)
@@ -262,6 +262,6 @@ def _largest_terms(
         drawn = scale * (1.0 + x) * np.expm1(-power * np.log1p(x))
         return np.asarray(q * (terms.value(x) + drawn + tilt * x) + pull * np.log1p(x))
 
-    turn = bisected(bends_down, least, most)[1]
-    top = bisected(rises, least, turn)[0]
+    turn = bisect(bends_down, least, most)[1]
+    top = bisect(rises, least, turn)[0]
     return np.asarray(np.maximum(value(top), value(most)).sum(axis=-1))

@@ -271,8 +271,8 @@ def _said(graph: _Graph, model: Any, prefix: str) -> tuple[str, bool]:
     """
     steps = _boosting(model)
     if steps is None:
-        return _converted(graph, model, prefix), True
-    return _trees(graph, steps[1], _encoded(graph, steps[0])), False
+        return _convert_model(graph, model, prefix), True
+    return _trees(graph, steps[1], _encode_columns(graph, steps[0])), False
 
 
 # -- gradient boosting
@@ -318,7 +318,7 @@ def _encoder(tool: Any) -> Any:
     return False if plain or tool == "drop" else None
 
 
-def _encoded(graph: _Graph, encoders: Any) -> list[str]:
+def _encode_columns(graph: _Graph, encoders: Any) -> list[str]:
     """What gradient boosting sees, a name [people, 1] for each column (or the one name of them
     all).
     """
@@ -520,7 +520,7 @@ class _Ensemble:
 # --------------------------------------------------------------------------------------------------
 
 
-def _converted(graph: _Graph, model: Any, prefix: str) -> str:
+def _convert_model(graph: _Graph, model: Any, prefix: str) -> str:
     """Probabilities by skl2onnx, as doubles; but the numbers inside are in single precision."""
     from skl2onnx import convert_sklearn
     from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
@@ -542,10 +542,10 @@ def _converted(graph: _Graph, model: Any, prefix: str) -> str:
             "another classifier, such as "
             "the default"
         ) from error
-    return graph.add("Cast", _spliced(graph, made, prefix)[1], to=graph.onnx.TensorProto.DOUBLE)
+    return graph.add("Cast", _splice(graph, made, prefix)[1], to=graph.onnx.TensorProto.DOUBLE)
 
 
-def _spliced(graph: _Graph, made: Any, prefix: str) -> list[str]:
+def _splice(graph: _Graph, made: Any, prefix: str) -> list[str]:
     """Another graph with the same inputs becomes a part; the names of its outputs."""
     inputs = {each.name for each in made.graph.input}
 

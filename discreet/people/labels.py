@@ -48,7 +48,7 @@ def column(values: Any, what: str) -> NDArray[Any]:
         raise InputError(f"{what} is {brief(values)}; give one entry for each person")
     if hasattr(values, "to_numpy"):
         values = values.to_numpy()
-    array = np.asarray(values) if isinstance(values, np.ndarray) else _listed(values, what)
+    array = np.asarray(values) if isinstance(values, np.ndarray) else _as_list(values, what)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -56,7 +56,7 @@ def column(values: Any, what: str) -> NDArray[Any]:
     return array
 
 
-def _listed(values: Any, what: str) -> NDArray[Any]:
+def _as_list(values: Any, what: str) -> NDArray[Any]:
     try:
         items = list(values)
     except TypeError:
@@ -116,7 +116,7 @@ def people_digest(*parts: Any) -> str:
     return digest_of(Values(str(name), cells) for name, cells in found)
 
 
-def coded(
+def encode_labels(
     values: NDArray[Any], what: str, known: Sequence[Any] = ()
 ) -> tuple[tuple[Any, ...], Codes]:
     """Labels and the code of each person's: first the known ones, then the others, sorted.
@@ -145,12 +145,12 @@ def coded(
             f"{what} has {len(found):,} different values, as a measurement has; cut it into "
             "ranges, and give those"
         )
-    labels = merged(known, found)
+    labels = merge_labels(known, found)
     position = {label: k for k, label in enumerate(labels)}
     return labels, np.array([position[label] for label in found], dtype=np.intp)[codes]
 
 
-def merged(known: Sequence[Any], more: Iterable[Any]) -> tuple[Any, ...]:
+def merge_labels(known: Sequence[Any], more: Iterable[Any]) -> tuple[Any, ...]:
     """The known labels, then the others, sorted where they can be, else by type and text."""
     have = {*known}
     return (*known, *in_order(dict.fromkeys(label for label in more if label not in have)))

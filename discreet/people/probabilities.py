@@ -74,7 +74,7 @@ class SideBySide:
         return np.hstack([each.probabilities(table) for each in self.parts])
 
 
-def calibrated(
+def calibrate(
     estimator: Any,
     table: Any,
     codes: Codes,
@@ -102,18 +102,18 @@ def calibrated(
         if seen.size == 1:
             raw[outside] = np.clip(np.arange(labels) == seen[0], LEAST, 1.0)
             continue
-        part = _fitted(
+        part = _fit(
             estimator,
-            taken(table, inside),
+            take_rows(table, inside),
             codes[inside],
             None if own is None else own[inside],
             rng,
         )
-        raw[outside] = _raw(part, taken(table, outside), seen, labels)
+        raw[outside] = _raw(part, take_rows(table, outside), seen, labels)
     slope, offset = _calibration(
         np.log(raw), codes, known, np.ones(codes.size) if weight is None else weight
     )
-    model = _fitted(estimator, table, codes, own, rng)
+    model = _fit(estimator, table, codes, own, rng)
     return Calibrated(model, known, slope, offset), _softmax(slope * np.log(raw) + offset)
 
 
@@ -128,7 +128,7 @@ def _folds(codes: Codes, rng: np.random.Generator) -> Iterator[tuple[Codes, Code
             yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
 
-def _fitted(
+def _fit(
     estimator: Any, table: Any, codes: Codes, weight: Array | None, rng: np.random.Generator
 ) -> Any:
     from sklearn.base import clone
@@ -140,7 +140,7 @@ def _fitted(
         )
     else:
         model = clone(estimator)
-        _seeded(model, seed)
+        _seed_model(model, seed)
     return model.fit(table, codes, **_weights(model, weight))
 
 
@@ -166,7 +166,7 @@ def _boosting(categories: list[bool] | None, enough: bool, seed: int) -> Any:
     )
 
 
-def _seeded(model: Any, seed: int) -> None:
+def _seed_model(model: Any, seed: int) -> None:
     """Give a seed to whatever in the model has none."""
     unset = {
         name: seed
@@ -261,7 +261,7 @@ def _rows(table: Any) -> int:
     return int(table.shape[0])
 
 
-def taken(table: Any, rows: Codes) -> Any:
+def take_rows(table: Any, rows: Codes) -> Any:
     """Some rows of a data frame or an array."""
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 

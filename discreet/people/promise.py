@@ -127,26 +127,23 @@ class Promise:
         limits = self.budgets
         asked = (
             f"the budget{'s' if len(limits) > 1 else ''} of "
-            f"{_joined(f'{b}{about(name)}' for name, b in limits.items())}"
+            f"{_join_words(f'{b}{about(name)}' for name, b in limits.items())}"
         )
         if (taken := self.taken) is not None:
-            designed = _joined(f"{amount:.4g}" for amount in taken.design.budgets.values())
+            designed = _join_words(f"{amount:.4g}" for amount in taken.design.budgets.values())
             seen = self.tried[-1].people if taken.lottery else taken.people
-            leaked = _joined(f"{seen.each[name].leakage.estimate:.4g}" for name in limits)
+            leaked = _join_words(f"{seen.each[name].leakage.estimate:.4g}" for name in limits)
             looked = f"({people}; designed for {designed}, leaked {leaked})"
             kept = f"holds for people, {sure}: the guess leaks at most {asked} {looked}"
             if not taken.lottery:
                 return kept
-            perhaps = _joined(f"{seen.each[name].at_most:.4g}" for name in limits)
+            perhaps = _join_words(f"{seen.each[name].at_most:.4g}" for name in limits)
             return (
                 f"{kept}; as that rule may leak {perhaps}, a lottery makes the same guess for "
                 f"{100.0 * taken.lottery:.3g} % of the people, whoever they are"
             )
-        why = (
-            "who can promise about "
-            f"{_joined(f'{each:.2g}{about(name)}' for name, each in self.leasts.items())} at the "
-            "least"
-        )
+        leasts = _join_words(f"{each:.2g}{about(name)}" for name, each in self.leasts.items())
+        why = f"who can promise about {leasts} at the least"
         failed = self.tried[0]
         near = [
             name
@@ -159,7 +156,7 @@ class Promise:
                 (f"{each.leakage.estimate:.2g} and perhaps {each.at_most:.2g}{words}")
                 for words, each in first
             )
-            why = f"{why}, and for whom the most private one leaked {_joined(told)}"
+            why = f"{why}, and for whom the most private one leaked {_join_words(told)}"
         return (
             f"holds for people, {sure}: the guess leaks nothing, as it is always the same; no "
             "other rule could be shown to "
@@ -171,11 +168,11 @@ def _named(limits: Limits) -> list[tuple[str, float]]:
     return [("", limits.estimate), ("_low", limits.low), ("_high", limits.high)]
 
 
-def _joined(words: Iterable[str]) -> str:
+def _join_words(words: Iterable[str]) -> str:
     return " and ".join(words)
 
 
-def promised(
+def try_ladder(
     budgets: Budgets,
     design: Callable[[float], RuleDesign],
     look: Callable[[Rule], Evaluation],
@@ -209,7 +206,7 @@ def promised(
         taken = step
         if made.is_plain:
             break
-    leasts = {name: _least(tried[0].people.each[name]) for name in budgets}
+    leasts = {name: _independent_limit(tried[0].people.each[name]) for name in budgets}
     return Promise(budgets, tried[0].people.confidence, taken, tuple(tried), leasts)
 
 
@@ -241,7 +238,7 @@ def _beginning(
     return max(rung - _STRIDE, 0)
 
 
-def _least(found: Evaluation) -> float:
+def _independent_limit(found: Evaluation) -> float:
     """The limit for guesses of the same frequencies that are independent of the group, given the
     truth if the measure is.
     """

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 
 from discreet.measures.region import Region
 from discreet.numerics.double_double import Array
-from discreet.problems.roots import bisected
+from discreet.problems.roots import bisect
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ def odds_limits(tables: Array, level: float) -> Array:
     law = Fisher.of(tables)
     (a, b), (c, d) = tables.transpose(1, 2, 0)
     large = np.full(len(tables), 750.0)
-    low = bisected(lambda t: law.tails(t)[1] <= 0.5 * level, -large, large)[0]
-    high = bisected(lambda t: law.tails(t)[0] > 0.5 * level, -large, large)[1]
+    low = bisect(lambda t: law.tails(t)[1] <= 0.5 * level, -large, large)[0]
+    high = bisect(lambda t: law.tails(t)[0] > 0.5 * level, -large, large)[1]
     return np.column_stack(
         [np.where(a * d == 0.0, -np.inf, low), np.where(b * c == 0.0, np.inf, high)]
     )
@@ -216,8 +216,8 @@ def _chernoff(mean: Array, trials: Array, exponent: float) -> tuple[Array, Array
     def near(p: Array) -> NDArray[np.bool_]:
         return np.asarray(trials * (rel_entr(mean, p) + rel_entr(1.0 - mean, 1.0 - p)) <= exponent)
 
-    low = bisected(lambda p: np.logical_not(near(p)), np.zeros_like(mean), mean)[0]
-    high = bisected(near, mean, np.ones_like(mean))[1]
+    low = bisect(lambda p: np.logical_not(near(p)), np.zeros_like(mean), mean)[0]
+    high = bisect(near, mean, np.ones_like(mean))[1]
     return low, high
 
 
@@ -230,7 +230,7 @@ def ball_radius(freedom: int, level: float) -> float:
     if level == 0.0:
         return math.inf
     aim = -math.log(level) / freedom
-    above = bisected(lambda y: y - 1.0 - np.log(y) < aim, 1.0, 2.0 * aim + 4.0)[1]
+    above = bisect(lambda y: y - 1.0 - np.log(y) < aim, 1.0, 2.0 * aim + 4.0)[1]
     return freedom * float(above)
 
 

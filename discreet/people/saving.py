@@ -55,9 +55,9 @@ def save(
     }
     about = {
         "statement": private.statement_,
-        "asked": {**_asked(private), **told.get("asked", {})},
+        "asked": {**_request(private), **told.get("asked", {})},
         "data": {**private.data_, **told.get("data", {})},
-        "tried": _tried(private.promise_),
+        "tried": _trial_records(private.promise_),
         "curve": _curve(private) if private.promise_ is None else [],
         "graph": graph_digest(graph),
         "made": date_now(),
@@ -77,7 +77,7 @@ def save(
     return rule
 
 
-def _asked(private: Any) -> dict[str, Any]:
+def _request(private: Any) -> dict[str, Any]:
     """What the rule was asked to do; with a budget for each sensitive column, mappings from their
     names.
     """
@@ -91,7 +91,7 @@ def _asked(private: Any) -> dict[str, Any]:
     }
 
 
-def _tried(promise: Any) -> list[dict[str, Any]]:
+def _trial_records(promise: Any) -> list[dict[str, Any]]:
     """The rules that were tried on the calibration people, with limits of errors that hold for all
     of them together.
     """

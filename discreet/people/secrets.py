@@ -17,7 +17,7 @@ from discreet.errors import InputError
 from discreet.measures.measure import Measure
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.registry import measure_of
-from discreet.people.labels import TOGETHER, coded, column, columns_of, groups, objects
+from discreet.people.labels import TOGETHER, column, columns_of, encode_labels, groups, objects
 from discreet.problems.constraint import LeakageBudget, constraint_of
 from discreet.problems.frames import Codes
 from discreet.problems.problem import Problem, shares_of_bayes
@@ -114,7 +114,7 @@ def known_values(values: Any, secrets: Mapping[Any, Labels]) -> dict[Any, Any]:
 
 
 def _known(values: Any, what: str, labels: Labels) -> Any:
-    found, codes = coded(values, what, labels)
+    found, codes = encode_labels(values, what, labels)
     if len(found) > len(labels):
         raise InputError(
             f"there is a group {found[-1]!r} that nobody had when the classifier was fitted; leave "
@@ -138,7 +138,7 @@ def _of_people(values: Any, what: str, people: int) -> tuple[Labels, Codes]:
     """Labels and the code of each person; InputError where there are as many as in a
     measurement.
     """
-    found, codes = coded(values, what)
+    found, codes = encode_labels(values, what)
     if len(codes) != people:
         raise InputError(f"{what} has {len(codes)} entries for {people} people; give one for each")
     if len(found) > 10 and 2 * len(found) > people:

@@ -201,7 +201,7 @@ def _second(
         problem, everybody, _private_tilt(problem, everybody, found, basis, of_sure), basis, of_sure
     )
     second = SecondTilt(found @ basis.T)
-    return tied, _drawn(second.tilt @ seen, among), second
+    return tied, _draw_treatment(second.tilt @ seen, among), second
 
 
 def _spending(
@@ -222,7 +222,7 @@ def _spending(
     return columns if found is start else people.drawn(found)
 
 
-def _drawn(scores: Array, among: NDArray[np.bool_]) -> Array:
+def _draw_treatment(scores: Array, among: NDArray[np.bool_]) -> Array:
     """V [m, K] of second scores [m, K]."""
     scores = np.where(among, scores, np.inf)
     powers = np.exp(scores.min(axis=0) - scores)
@@ -251,7 +251,7 @@ class _Treatment:
 
     def drawn(self, tilt: Array) -> Array:
         """V [m, K]."""
-        return _drawn(tilt @ self.seen + self.base, self.among)
+        return _draw_treatment(tilt @ self.seen + self.base, self.among)
 
     def sums(self, tilt: Array) -> tuple[Array, Array]:
         """Σ_l V_il a_l [m, r], and by how much they fall per tilt [m r, m r]: the Hessian of the

@@ -152,7 +152,7 @@ class Binning:
                     f"column {brief(name)} is not numeric, so it cannot be cut at "
                     "edges; leave it out of edges"
                 )
-            return BinnedColumn(name, _checked_cuts(cuts, name), None, True, missing)
+            return BinnedColumn(name, _check_cuts(cuts, name), None, True, missing)
         if bins is None or numbers is None:
             labels = values.labels()
             refuse_many(labels, name)
@@ -163,7 +163,7 @@ class Binning:
         return BinnedColumn(name, edges, None, True, missing, merged)
 
 
-def _checked_cuts(cuts: Any, name: str) -> Array:
+def _check_cuts(cuts: Any, name: str) -> Array:
     edges = as_numbers(cuts, f"the row of edges of {name}", "[cuts]").reshape(-1)
     wrong = np.flatnonzero(~(edges[1:] > edges[:-1]))
     if wrong.size or np.isnan(edges).any():

@@ -16,7 +16,7 @@ from discreet.checks import TOTAL_TOLERANCE
 from discreet.errors import InputError
 from discreet.measures.law import faint_lift, total_of
 from discreet.numerics.double_double import Array, DoubleDouble
-from discreet.problems.constraint import Constrained, Term, stated
+from discreet.problems.constraint import Constrained, Term, describe_terms
 from discreet.problems.outcomes import Blocks, Kind, Totals
 from discreet.problems.problem import Problem
 
@@ -119,4 +119,6 @@ class BlockProblem(Constrained):
 
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""
-        return f"BlockProblem({title}n={self.n}, m={self.m}, N={self.N}, {stated(self.terms)})"
+        return (
+            f"BlockProblem({title}n={self.n}, m={self.m}, N={self.N}, {describe_terms(self.terms)})"
+        )

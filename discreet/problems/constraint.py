@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from discreet.checks import are_masses, as_numbers, brief, freeze, listed, real_numbers
+from discreet.checks import are_masses, as_list, as_numbers, brief, freeze, real_numbers
 from discreet.errors import InputError
 from discreet.lazy import cached_property
 from discreet.measures.measure import Measure
@@ -139,7 +139,7 @@ def one_term(budget: LeakageBudget, n: int) -> tuple[Term, ...]:
     return (Term(every, (every,), budget),)
 
 
-def stated(terms: Sequence[Term]) -> str:
+def describe_terms(terms: Sequence[Term]) -> str:
     """The constraints, as reprs show them."""
     return f"budget={' and '.join(str(term.budget) for term in terms)}"
 
@@ -316,7 +316,7 @@ class Constrained:
         """
         wanted = f"as many budgets as there are constraints, {len(self.terms)}"
         given = isinstance(budget, Sequence | np.ndarray) and not isinstance(budget, str | bytes)
-        budgets = listed(budget, "budget", wanted) if given else [budget]
+        budgets = as_list(budget, "budget", wanted) if given else [budget]
         if equivocation is not None or measure is not None:
             _ = self.only
         if len(budgets) != len(self.terms):
@@ -327,7 +327,7 @@ class Constrained:
             chosen = measure_asked(asked, measure)
             if chosen is None and equivocation is None:
                 chosen = term.measure
-            with prefixed(named(number, len(self.terms))):
+            with prefix_errors(named(number, len(self.terms))):
                 found = constraint_of(asked, equivocation, prior, chosen)
                 terms.append(_retold(term, found))
         other = copy(self)
@@ -462,7 +462,7 @@ def named(number: int, count: int) -> str:
 
 
 @contextmanager
-def prefixed(where: str) -> Iterator[None]:
+def prefix_errors(where: str) -> Iterator[None]:
     """Lets what is refused begin with the name of the constraint that it is about."""
     try:
         yield

@@ -71,7 +71,7 @@ def _in_chunk(answer: Rule, moved: NDArray[np.intp], chunk: Chunk) -> _Parts:
     made = answer.decisions(here, p_xz, loss)
     law = np.array([_exact_sums(p_xz[:, certain]) for certain in made.certain > 0.0])
     tied = _fractions(p_xz[:, made.places])
-    drawn = _completed(made.columns)
+    drawn = _complete_columns(made.columns)
     columns = dict[int, _Fractions]()
     masses = dict[int, _Fractions]()
     for place, outcome in enumerate((chunk.start + made.places).tolist()):
@@ -186,7 +186,7 @@ def _denominator(value: int, modulus: int, largest: int) -> int:
     return abs(factors[1])
 
 
-def _completed(columns: Array) -> _Fractions:
+def _complete_columns(columns: Array) -> _Fractions:
     """Stored columns [m, K] as fractions; the likeliest guess of each gets what the
     others leave.
     """

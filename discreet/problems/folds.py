@@ -78,7 +78,7 @@ def fold(
         _append(nodes, (0, number, part), merge)
         if seen is not None:
             seen(count)
-    return finished(nodes, merge)
+    return merge_nodes(nodes, merge)
 
 
 def found_in(
@@ -95,7 +95,7 @@ def found_in(
         yield 0, first + number, work(*_arguments(chunk, given))
 
 
-def joined(
+def join_nodes(
     nodes: Iterable[Node[Found]], merge: Callable[[list[Found]], Found]
 ) -> list[Node[Found]]:
     """Nodes of consecutive chunks with every complete group of siblings merged.
@@ -109,7 +109,7 @@ def joined(
     return done
 
 
-def finished(nodes: list[Node[Found]], merge: Callable[[list[Found]], Found]) -> Found:
+def merge_nodes(nodes: list[Node[Found]], merge: Callable[[list[Found]], Found]) -> Found:
     """The value of all chunks, once their nodes are joined: incomplete groups are merged from the
     lowest level up.
     """

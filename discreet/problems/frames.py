@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.checks import brief, listed, nearest
+from discreet.checks import as_list, brief, nearest
 from discreet.errors import InputError
 from discreet.lazy import cached_property
 from discreet.numerics.double_double import Array
@@ -402,7 +402,7 @@ def one_or_several(names: Any, what: str) -> tuple[str, ...]:
     found = (
         [names]
         if isinstance(names, str)
-        else listed(names, what, ("the name of a column, or a list of them"))
+        else as_list(names, what, ("the name of a column, or a list of them"))
     )
     texts = tuple(map(title, found))
     if len(set(texts)) < len(texts):

@@ -72,7 +72,7 @@ class Law:
     def blend(self, other: Law, share: float) -> Law:
         """The law of (1 − share)·this + share·other."""
         pairs = zip(self.constraints, other.constraints, strict=True)
-        return Law(tuple([_blended(own, others, share) for own, others in pairs]))
+        return Law(tuple([_blend_laws(own, others, share) for own, others in pairs]))
 
     def under_guess(self, column: Array) -> Law:
         """The law if the guess is drawn from a column [m] whatever the outcome."""
@@ -138,7 +138,7 @@ def _ceiling(groups: tuple[OutputLaw, ...], perturbation: float) -> float:
     return worst
 
 
-def _blended(
+def _blend_laws(
     own: tuple[OutputLaw, ...], others: tuple[OutputLaw, ...], share: float
 ) -> tuple[OutputLaw, ...]:
     return tuple([one.blend(other, share) for one, other in zip(own, others, strict=True)])

@@ -76,7 +76,7 @@ def in_order(items: Iterable[Item], threads: int, work: Callable[[Item], Found])
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def stored(blocks: Blocks) -> bool:
+def is_stored(blocks: Blocks) -> bool:
     """Whether the outcomes are in arrays, from which they are read quickly; all others are made
     anew in every pass.
     """
@@ -87,7 +87,7 @@ def threads_for(blocks: Blocks, asked: int) -> int:
     """Threads for passes over the blocks: those asked for (0 = all cores), but one for few that are
     read quickly.
     """
-    return 1 if asked == 0 and stored(blocks) and blocks.N < _SHARED_FROM else asked
+    return 1 if asked == 0 and is_stored(blocks) and blocks.N < _SHARED_FROM else asked
 
 
 def chunk_size(outcomes: int) -> int:

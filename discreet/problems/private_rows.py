@@ -77,11 +77,11 @@ class PrivateRows:
         """Numbers of the constraints under which several actions are the best without a guess."""
         return tuple(number for number, actions in enumerate(self.proven) if actions)
 
-    def extended(self, rows: Array) -> Array:
+    def extend_rows(self, rows: Array) -> Array:
         """Rows p_xz [n, ·], and the gains of the best actions below them [n + k, ·]."""
         return np.concatenate([rows, self.gains @ rows]) if self.gains.size else rows
 
-    def extended_sums(self, sums: DoubleDouble, lift: NDArray[np.int32]) -> DoubleDouble:
+    def extend_sums(self, sums: DoubleDouble, lift: NDArray[np.int32]) -> DoubleDouble:
         """The same of double-double sums over outcomes [..., n], which are given times 2^lift;
         gains are not lifted.
         """

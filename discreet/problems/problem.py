@@ -27,9 +27,9 @@ import numpy as np
 
 from discreet.checks import (
     check_ceiling,
+    check_name,
     check_stray_losses,
     check_total,
-    checked_name,
     freeze,
     loss_table,
     mass_array,
@@ -51,9 +51,9 @@ from discreet.problems.constraint import (
     LeakageBudget,
     Term,
     constraint_of,
+    describe_terms,
     measure_asked,
     named,
-    stated,
 )
 from discreet.problems.laws import Law, laws_of
 from discreet.problems.outcomes import ArrayBlocks, Kind, Totals
@@ -62,7 +62,7 @@ from discreet.problems.stacking import (
     check_rows,
     check_same_outcomes,
     private_rows,
-    stacked,
+    stack_constraints,
 )
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Problem(Constrained):
         that is negative or an equivocation above H(X). Law: a problem built from the arrays of a
         problem has the same arrays.
         """
-        checked_name(name)
+        check_name(name)
         if constraints is None:
             asked = measure_asked(budget, measure)
             a, sizes = private_rows(p_xz, asked)
@@ -158,7 +158,7 @@ class Problem(Constrained):
                 "the constraints state private joints, budgets and measures; give "
                 "loss= and constraints= alone"
             )
-        a, terms = stacked(constraints)
+        a, terms = stack_constraints(constraints)
         self._fill(a, loss, terms, name, samples)
 
     @classmethod
@@ -169,7 +169,7 @@ class Problem(Constrained):
         self = cls.__new__(cls)
         a = mass_array(p_xz, "p_xz", 2, "[n, N]")
         check_rows(terms, len(a))
-        self._fill(a, loss, terms, checked_name(name), None)
+        self._fill(a, loss, terms, check_name(name), None)
         return self
 
     def _fill(
@@ -303,7 +303,7 @@ class Problem(Constrained):
     def titled(self, name: str) -> Problem:
         """The same problem by another name."""
         other = copy(self)
-        freeze(other, name=checked_name(name))
+        freeze(other, name=check_name(name))
         return other
 
     @property
@@ -542,7 +542,7 @@ class Problem(Constrained):
 
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""
-        return f"Problem({title}n={self.n}, m={self.m}, N={self.N}, {stated(self.terms)})"
+        return f"Problem({title}n={self.n}, m={self.m}, N={self.N}, {describe_terms(self.terms)})"
 
 
 def shares_of_bayes(problem: Constrained, shares: Sequence[float]) -> list[float]:

@@ -180,7 +180,7 @@ def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     all, the classes are compared once more with the steps moved by half their size.
     """
     # The usual case, decided without an array of the size of the problem.
-    if not _repeated(_keys(a, loss)):
+    if not _has_repeats(_keys(a, loss)):
         everyone = np.arange(a.shape[1])
         return everyone, everyone
     columns = _proportions(a, loss)
@@ -195,10 +195,10 @@ def _classes(columns: Array, *, half_a_step: bool) -> tuple[NDArray[np.intp], ND
     """First member and group number of every class of columns [k, N] that are equal
     once rounded.
     """
-    words = _rounded(columns, half_a_step)
-    keys = _hashed(words)
+    words = _leading_bits(columns, half_a_step)
+    keys = _hash_columns(words)
     everyone = np.arange(words.shape[1])
-    if not _repeated(keys):
+    if not _has_repeats(keys):
         return everyone, everyone
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     if (words != words[:, first[inverse]]).any():  # a hash collision
@@ -216,7 +216,9 @@ def _keys(a: Array, loss: Array) -> NDArray[np.uint64]:
     keys = np.empty(a.shape[1], dtype=np.uint64)
     for start in range(0, keys.size, _BLOCK_OUTCOMES):
         block = slice(start, start + _BLOCK_OUTCOMES)
-        keys[block] = _hashed(_rounded(_proportions(a[:, block], loss[:, block]), half_a_step=True))
+        keys[block] = _hash_columns(
+            _leading_bits(_proportions(a[:, block], loss[:, block]), half_a_step=True)
+        )
     return keys
 
 
@@ -227,14 +229,14 @@ def _proportions(a: Array, loss: Array) -> Array:
     return columns
 
 
-def _rounded(columns: Array, half_a_step: bool) -> NDArray[np.uint64]:
+def _leading_bits(columns: Array, half_a_step: bool) -> NDArray[np.uint64]:
     """The leading bits of every entry; with half_a_step to the nearest, else downward."""
     words = np.asarray(np.ascontiguousarray(columns).view(np.uint64))
     words = (words + np.uint64(int(half_a_step) << (_DROPPED_BITS - 1))) >> np.uint64(_DROPPED_BITS)
     return np.asarray(words)
 
 
-def _hashed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _hash_columns(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """One number for every column of words [k, ·]."""
     return np.asarray(np.add.reduce(words * _multipliers(words.shape[0])[:, None], 0))
 
@@ -245,7 +247,7 @@ def _multipliers(count: int) -> NDArray[np.uint64]:
     return np.asarray(np.multiply.accumulate(np.full(count, 0x9E3779B97F4A7C15, dtype=np.uint64)))
 
 
-def _repeated(keys: NDArray[np.uint64]) -> bool:
+def _has_repeats(keys: NDArray[np.uint64]) -> bool:
     """Whether any two keys are equal."""
     ordered = np.sort(keys)
     return bool((ordered[1:] == ordered[:-1]).any())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.numerics.double_double import Array
 
 
-def bisected(
+def bisect(
     before: Callable[[Array], NDArray[np.bool_]], low: Any, high: Any
 ) -> tuple[Array, Array]:
     """Brackets [low, high] halved until no double lies between their ends; `before` says which

@@ -158,7 +158,7 @@ class Rule:
         """Whether the rule blended at share 1 draws from the column [m] without any rounding."""
         return True
 
-    def blended_doubt(self, own: float) -> float:
+    def blend_doubt(self, own: float) -> float:
         """At most the relative error of the law of a blend, where that of this rule is `own`."""
         return own
 
@@ -226,7 +226,7 @@ class Matrix(Rule):
                 changed = np.abs(end - self.estimator).sum(axis=0)
                 yield Matrix(end), 0.5 * float(changed @ problem.p_z)
 
-    def blended_doubt(self, own: float) -> float:
+    def blend_doubt(self, own: float) -> float:
         """The rounding of blended entries and of their columns; the sums are formed anew."""
         return 2.0 * (len(self.estimator) + 1) * UNIT
 

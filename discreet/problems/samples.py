@@ -325,7 +325,7 @@ def count(
         )
     columns = columns_of(table, [*named, *(name for name in seen if name not in named)])
     chosen = (binning or Binning()).checked(seen)
-    kept, masses = _kept(columns, target, weight, chosen.missing == "category")
+    kept, masses = _select_people(columns, target, weight, chosen.missing == "category")
     columns = {name: values.kept(kept) for name, values in columns.items()}
     truths = _labels(columns[target], "guessed")
     private = {name: _labels(columns[name], "hidden") for name in secret}
@@ -439,7 +439,7 @@ def _one(name: Any, what: str) -> str:
     return found[0]
 
 
-def _kept(
+def _select_people(
     columns: Mapping[str, Values], target: str, weight: str | None, keep: bool
 ) -> tuple[NDArray[np.bool_], Array | None]:
     """Who is counted, and their weights of mean 1; None without weights."""

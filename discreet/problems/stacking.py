@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.checks import TOTAL_TOLERANCE, brief, listed, mass_array
+from discreet.checks import TOTAL_TOLERANCE, as_list, brief, mass_array
 from discreet.errors import InputError
 from discreet.measures.measure import Measure
 from discreet.numerics.double_double import Array
@@ -24,7 +24,7 @@ from discreet.problems.constraint import (
     LeakageBudget,
     Term,
     constraint_of,
-    prefixed,
+    prefix_errors,
 )
 from discreet.problems.constraint import (
     measure_asked as measure_asked,
@@ -42,17 +42,17 @@ def private_rows(p_xz: Any, measure: Measure | None) -> tuple[Array, list[int]]:
     return blocks.reshape(-1, blocks.shape[2]), [blocks.shape[1]] * blocks.shape[0]
 
 
-def stacked(constraints: Sequence[Constraint]) -> tuple[Array, tuple[Term, ...]]:
+def stack_constraints(constraints: Sequence[Constraint]) -> tuple[Array, tuple[Term, ...]]:
     """The rows [R, N] of all constraints, and the terms that say whose they are; InputError names
     the constraint.
     """
-    given = listed(constraints, "constraints", "one discreet.Constraint for each secret")
+    given = as_list(constraints, "constraints", "one discreet.Constraint for each secret")
     rows = list[Array]()
     terms = list[Term]()
     for number, each in enumerate(given):
         if not isinstance(each, Constraint):
             raise InputError(f"constraints[{number}] is {brief(each)}; give a discreet.Constraint")
-        with prefixed(f"constraints[{number}]: "):
+        with prefix_errors(f"constraints[{number}]: "):
             own, sizes = private_rows(each.p_xz, measure_asked(each.budget, each.measure))
             if rows and own.shape[1] != rows[0].shape[1]:
                 raise InputError(

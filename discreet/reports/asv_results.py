@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from discreet.errors import FileError
-from discreet.reports.measurements import grouped
+from discreet.reports.measurements import group_by
 from discreet.showing import numerals
 from discreet.showing.data import chosen, records_csv
 from discreet.showing.figures import Figure, Series
@@ -211,7 +211,9 @@ def commits_figure(records: Sequence[AsvRecord]) -> Figure:
         places = tuple(float(order.index(each.commit)) for each in line)
         hints = tuple(f"{label}, {each.commit[:8]}: {each.value:.3g} s" for each in line)
         series.append(Series(label, places, values, "both", tone, hints=hints, owner=label))
-        told.append(f"{label}: {numerals.told(values[0])} s, then {numerals.told(values[-1])} s")
+        told.append(
+            f"{label}: {numerals.in_words(values[0])} s, then {numerals.in_words(values[-1])} s"
+        )
     stride = math.ceil(len(order) / 6) or 1
     return Figure(
         "commits",
@@ -270,7 +272,7 @@ def _lines(records: Sequence[AsvRecord]) -> dict[str, list[AsvRecord]]:
     """
     several = len({record.machine for record in records}) > 1
     timed = (record for record in records if record.unit == "seconds" and record.value > 0.0)
-    found = grouped(
+    found = group_by(
         sorted(timed, key=lambda each: (each.date, each.commit)),
         lambda each: f"{each.label} on {each.machine}" if several else each.label,
     )

@@ -57,7 +57,7 @@ def card_page(rule: Mapping[str, Any]) -> str:
         Section("What it does to people", _people(card)),
         Section("Errors against the budget", _curve(card, budgets)),
         Section("What is certain in the model", _model(card["model"], budgets)),
-        Section("What it was made of", [_made(card)]),
+        Section("What it was made of", [_origin_facts(card)]),
     ]
     lead: list[Part] = [
         f"A rule under a budget: {what}.",
@@ -113,16 +113,16 @@ def _number(value: float | None, figures: int = 3) -> str:
     return "∞" if value is None else numerals.number(value, figures)
 
 
-def _most(value: float | None, figures: int = 3) -> str:
+def _at_most(value: float | None, figures: int = 3) -> str:
     return numerals.outward(value, figures, up=True)
 
 
-def _least(value: float | None, figures: int = 3) -> str:
+def _at_least(value: float | None, figures: int = 3) -> str:
     return numerals.outward(value, figures, up=False)
 
 
 def _limits(limits: Mapping[str, float | None]) -> tuple[str, str, str]:
-    return _number(limits["estimate"]), _least(limits["low"]), _most(limits["high"])
+    return _number(limits["estimate"]), _at_least(limits["low"]), _at_most(limits["high"])
 
 
 def _confidence(people: Mapping[str, Any]) -> str:
@@ -141,11 +141,11 @@ def _top(card: Mapping[str, Any], budgets: Sequence[AskedBudget]) -> Facts:
     if people:
         sure = _confidence(people)
         for each in budgets:
-            leaks = f"{_most(each.of(people)['leakage_at_most'])}{each.unit}"
+            leaks = f"{_at_most(each.of(people)['leakage_at_most'])}{each.unit}"
             lines.append((f"leaks at most{each.about}, {sure}", leaks))
         lines += [
             ("errors", f"{100 * people['error']['estimate']:.1f} %"),
-            (f"one guess changes odds by at most, {sure}", f"{_most(people['odds']['high'])} ×"),
+            (f"one guess changes odds by at most, {sure}", f"{_at_most(people['odds']['high'])} ×"),
             ("people looked at", f"{people['people']:,}"),
         ]
     return Facts("", lines)
@@ -205,7 +205,7 @@ def _curve(card: Mapping[str, Any], budgets: Sequence[AskedBudget]) -> list[Part
     in the model.
     """
     if len(card["tried"] or ()) >= 2:
-        return _tried(card["tried"], _confidence(card["people"]), budgets)
+        return _trial_parts(card["tried"], _confidence(card["people"]), budgets)
     rows = card["curve"] or ()
     if len(rows) < 2:
         return []
@@ -229,7 +229,7 @@ def _curve(card: Mapping[str, Any], budgets: Sequence[AskedBudget]) -> list[Part
             _number(budgets[0].of(row)["design_budget"]),
             *(_number(each.of(row)["model_leakage"]) for each in budgets),
             _number(row["model_error"], 6),
-            _least(row["lower_bound"], 6),
+            _at_least(row["lower_bound"], 6),
             row["status"],
         )
         for row in rows
@@ -237,7 +237,7 @@ def _curve(card: Mapping[str, Any], budgets: Sequence[AskedBudget]) -> list[Part
     return [figure, Table("Rules for other budgets", heads, lines)]
 
 
-def _tried(
+def _trial_parts(
     rows: Sequence[Mapping[str, Any]], sure: str, budgets: Sequence[AskedBudget]
 ) -> list[Part]:
     errors, low, high = (
@@ -266,7 +266,7 @@ def _tried(
             line += [
                 _number(own["model_leakage"]),
                 _number(own["leakage"]),
-                _most(own["leakage_at_most"]),
+                _at_most(own["leakage_at_most"]),
             ]
         verdict = "kept the budget" if row["passed"] else "not shown to keep it"
         lines.append(
@@ -301,11 +301,11 @@ def _model(model: Mapping[str, Any] | None, budgets: Sequence[AskedBudget]) -> l
     lines = [
         ("status", f"{model['status']} for this model"),
         ("errors", _number(model["error_probability"], 6)),
-        ("no rule errs less than", _least(model["lower_bound"], 6)),
+        ("no rule errs less than", _at_least(model["lower_bound"], 6)),
     ]
     for each in budgets:
         own = each.of(model)
-        proven = f"proven at most {_most(own['leakage_ceiling'], 6)}{each.unit}"
+        proven = f"proven at most {_at_most(own['leakage_ceiling'], 6)}{each.unit}"
         lines += [
             (f"leaks{each.about}", f"{_number(own['leakage'], 4)}{each.unit}, {proven}"),
             (
@@ -320,7 +320,7 @@ def _model(model: Mapping[str, Any] | None, budgets: Sequence[AskedBudget]) -> l
     ]
 
 
-def _made(card: Mapping[str, Any]) -> Facts:
+def _origin_facts(card: Mapping[str, Any]) -> Facts:
     last = {name: card[name] for name in ("made", "graph", "rule")}
     stated = {**(card["asked"] or {}), **(card["data"] or {}), **last}
     versions = ", ".join(f"{name} {version}" for name, version in (card["versions"] or {}).items())

@@ -220,7 +220,7 @@ class Frontier:
         own = (each.name for each in fields(self) if each.name not in ("terms", "rows", "envelope"))
         return {
             **{_column(name, self._suffix): plain(getattr(self, name)) for name in own},
-            **self._named,
+            **self._name_columns,
             "width": self.width,
             "reached": self.reached,
             "certified": self.certified,
@@ -235,14 +235,14 @@ class Frontier:
         of slope −multiplier through (level, lower), where the level is the budget ε, or e^{cε} − 1
         under a measure that is a logarithm.
         """
-        return records_csv([{**record, **self._named} for record in self._records()])
+        return records_csv([{**record, **self._name_columns} for record in self._records()])
 
     def to_frame(self) -> pd.DataFrame:
         """The solved points, a row each, with columns as in `to_csv`."""
         return frame(self._records())
 
     @property
-    def _named(self) -> dict[str, str]:
+    def _name_columns(self) -> dict[str, str]:
         """The measure, where records name it."""
         return {"measure": self.measure} if self.is_other else {}
 
@@ -437,7 +437,7 @@ def curve_figure(curve: Frontier) -> Figure:
     bayes_error = curve.bayes_error_probability
     upper = envelope.upper(grid)
     lower = envelope.lower(grid)
-    solved = _solved(curve)
+    solved = _solved_budgets(curve)
     x = tuple(grid.tolist())
     high = tuple(upper.tolist())
     at = envelope.upper(solved)
@@ -479,12 +479,12 @@ def curve_grid(curve: Frontier) -> Array:
     even = curve.envelope.horizon * np.linspace(0.0, 1.0, 160) ** 2
     inner = np.unique(
         np.concatenate(
-            [even, curve.envelope.scale.at(curve.envelope.vertices[:, 0]), _solved(curve)]
+            [even, curve.envelope.scale.at(curve.envelope.vertices[:, 0]), _solved_budgets(curve)]
         )
     )
     return inner[inner >= curve.envelope.start]
 
 
-def _solved(curve: Frontier) -> Array:
+def _solved_budgets(curve: Frontier) -> Array:
     solved = [row.budget for row in curve.rows if row.budget <= curve.envelope.horizon]
     return np.asarray(np.maximum(solved, curve.envelope.start))

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from discreet.backends.solution import GAIN_TOLERANCE, PRIVACY_TOLERANCE, Status
-from discreet.checks import brief, shown
+from discreet.checks import brief, format_value
 from discreet.errors import FileError
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.lazy import cached_property
@@ -32,7 +32,7 @@ from discreet.measures.mutual_information import MutualInformation
 from discreet.measures.registry import measure_of
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import replace_file
-from discreet.showing.data import csv_text, plain, unguarded
+from discreet.showing.data import csv_text, plain, remove_guard
 from discreet.storage.texts import read_text
 from discreet.storage.writing import marked
 
@@ -47,9 +47,9 @@ SHARED = "‡"
 """The mark of times that are not compared, since other work may have slowed the attempt."""
 
 
-def typed(name: str, values: Mapping[str, Any]) -> str:
+def format_label(name: str, values: Mapping[str, Any]) -> str:
     """name:key=value,key=value as on the command line; lists with commas."""
-    words = [f"{key}={shown(value)}" for key, value in values.items()]
+    words = [f"{key}={format_value(value)}" for key, value in values.items()]
     return f"{name}:{','.join(words)}" if words else name
 
 
@@ -67,7 +67,7 @@ class Configuration:
     @property
     def label(self) -> str:
         """As typed on the command line: conic, or conic:solver=scs."""
-        return typed(self.backend, self.settings)
+        return format_label(self.backend, self.settings)
 
     def named_in(self, words: Sequence[str]) -> bool:
         """Whether one of the words is its label, or its backend, which means it with
@@ -302,7 +302,7 @@ class Measurement:
         return self.answered and self.leakage_over_budget > 1.0 + PRIVACY_TOLERANCE
 
 
-def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+def group_by(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
     """The items by their keys, both in the order in which they come."""
     found: dict[_Key, list[_Item]] = {}
     for item in items:
@@ -470,7 +470,7 @@ def read_csv(path: Path) -> list[Measurement]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
         cells = (
-            {k: unguarded(v) if isinstance(v, str) else v for k, v in record.items()}
+            {k: remove_guard(v) if isinstance(v, str) else v for k, v in record.items()}
             for record in reader
         )
         return [from_record(record, f"{path}, line {reader.line_num}") for record in cells]

@@ -32,11 +32,11 @@ _LARGEST_MANIFEST = 1 << 20
 def replace_file(path: str | Path, content: str | bytes) -> Path:
     """Write a file atomically, by renaming a temporary file over an old one. Raises FileError."""
     with replacing(path, overwrite=True) as stream:
-        stream.write(_encoded(content))
+        stream.write(_encode(content))
     return Path(path)
 
 
-def _encoded(content: str | bytes) -> bytes:
+def _encode(content: str | bytes) -> bytes:
     return content.encode(errors="backslashreplace") if isinstance(content, str) else content
 
 
@@ -79,7 +79,7 @@ def check_folder(
         if not os.access(there, os.W_OK | os.X_OK):
             raise FileError(f"{there} cannot be written; choose another --out")
         if directory.exists():
-            known = _known(directory, overwrite)
+            known = _known_digests(directory, overwrite)
 
             def made(path: Path) -> bool:
                 return _digest(path.read_bytes()) in known.get(path.name, [])
@@ -104,7 +104,7 @@ def write_folder(
     check_folder(directory, contents, overwrite=overwrite)
     with refusals(folder):
         directory.mkdir(parents=True, exist_ok=True)
-        old = _known(directory, overwrite)
+        old = _known_digests(directory, overwrite)
         new = {name: [_digest(content)] for name, content in contents.items()}
         # Both generations while files change over, so that an interruption leaves nothing that
         # looks foreign.
@@ -127,7 +127,7 @@ def _manifest(record: Mapping[str, Any], digests: Mapping[str, list[str]]) -> st
     return json.dumps(entries, indent=1, allow_nan=False) + "\n"
 
 
-def _known(directory: Path, overwrite: bool) -> dict[str, list[str]]:
+def _known_digests(directory: Path, overwrite: bool) -> dict[str, list[str]]:
     """Digests of the files made here before, by name; a manifest that is not one says nothing."""
     path = directory / MANIFEST
     if not path.exists() and not path.is_symlink():
@@ -146,4 +146,4 @@ def _known(directory: Path, overwrite: bool) -> dict[str, list[str]]:
 
 
 def _digest(content: str | bytes) -> str:
-    return hashlib.sha256(_encoded(content)).hexdigest()
+    return hashlib.sha256(_encode(content)).hexdigest()

@@ -13,8 +13,8 @@ from discreet.backends.solution import PRIVACY_TOLERANCE
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.measures.registry import measure_of
 from discreet.reports import wording
-from discreet.reports.measurements import Measurement, grouped
-from discreet.reports.statistics.claims import weighed
+from discreet.reports.measurements import Measurement, group_by
+from discreet.reports.statistics.claims import has_weight
 from discreet.reports.statistics.profiles import Profile
 from discreet.reports.statistics.scaling import SizeSweep
 from discreet.reports.statistics.trials import Trial, comparable, control_of, labels_of
@@ -66,7 +66,9 @@ def leakage_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figu
     The words beside a line count its marks, except on a page, where the filters change them.
     """
     claims = [
-        (number, row) for number, row in enumerate(rows) if weighed(row) and row.regime != "perfect"
+        (number, row)
+        for number, row in enumerate(rows)
+        if has_weight(row) and row.regime != "perfect"
     ]
     units = {measure_of(row.measure).unit if row.secrets == 1 else "" for _, row in claims}
     unit = "nats" if units <= {"nats"} else "leakage"
@@ -99,7 +101,7 @@ def perfect_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figu
     marks = []
     for number, row in enumerate(rows):
         share = row.own_private_within
-        if weighed(row) and row.regime == "perfect" and math.isfinite(share):
+        if has_weight(row) and row.regime == "perfect" and math.isfinite(share):
             kind = (
                 "not private"
                 if row.violated
@@ -128,7 +130,7 @@ def _with_claims(
 
     broken   the words after the number of marks that break what was asked for; empty: none
     """
-    own = grouped(marks, lambda mark: mark.row.label)
+    own = group_by(marks, lambda mark: mark.row.label)
     worst = {label: max(_FLOOR, *(mark.value for mark in own[label])) for label in own}
     lines = {}
     for label in sorted(own, key=lambda label: (worst[label], label)):
@@ -280,7 +282,7 @@ def precision_figure(
     ]
     series = []
     for name, own in sorted(
-        grouped(kept, lambda each: each[1].label).items(), key=lambda each: tone[each[0]]
+        group_by(kept, lambda each: each[1].label).items(), key=lambda each: tone[each[0]]
     ):
         points = [
             (

@@ -14,7 +14,7 @@ from typing import Any
 from discreet.errors import InputError
 from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord, commits_csv, commits_figure, commits_section
-from discreet.reports.html.interactive import cleaned
+from discreet.reports.html.interactive import clean_rows
 from discreet.reports.measurements import Measurement
 from discreet.reports.outputs import write_folder
 from discreet.reports.pictures import (
@@ -72,7 +72,7 @@ def publish(
             "there are no measurements to publish; give the results of a discreet "
             "bench that has run"
         )
-    ordered = cleaned(rows)
+    ordered = clean_rows(rows)
     found = trials(ordered)
     tone = tones(found)
     statistics = statistics_of(ordered)
@@ -147,7 +147,7 @@ def _page(
     )
     averaged = (
         "Shifted geometric means of seconds with 95 % intervals over tasks. The shift is "
-        f"{numerals.told(means['shift'])} "
+        f"{numerals.in_words(means['shift'])} "
         f"s, the {SHIFT_PERCENTILE:g}th percentile of all successful times. "
         f"{wording.noise(means['noise_floor'])}"
     )

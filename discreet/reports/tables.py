@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from discreet.backends.contract import Kind
 from discreet.backends.solution import Solution, Status
-from discreet.checks import at_most, shown
+from discreet.checks import at_most, format_value
 from discreet.measures.registry import measure_of
 from discreet.problems.constraint import LeakageBudget
 from discreet.reports import wording
@@ -366,7 +366,9 @@ def catalog_table(entries: Iterable[Entry]) -> Table:
     lines = []
     for entry in entries:
         extra = f" (needs discreet[{entry.extra}])" if entry.extra else ""
-        parameters = " ".join(f"{each.name}={shown(each.default)}" for each in entry.parameters)
+        parameters = " ".join(
+            f"{each.name}={format_value(each.default)}" for each in entry.parameters
+        )
         lines.append((entry.name, entry.family, entry.summary + extra, parameters))
     return Table("Catalog", ("problem", "family", "what", "parameters"), lines)
 
@@ -375,7 +377,9 @@ def entry_facts(entry: Entry, problem: Problem | None, trouble: str) -> Facts:
     """One catalog entry: its parameters, and the problem it builds, or why it cannot
     be built here.
     """
-    lines = [(f"{each.name}={shown(each.default)}", each.meaning) for each in entry.parameters]
+    lines = [
+        (f"{each.name}={format_value(each.default)}", each.meaning) for each in entry.parameters
+    ]
     if problem is None:
         lines.append(("", Toned(trouble, UNSURE)))
     else:
@@ -437,7 +441,7 @@ def _doctor_line(found: Availability) -> Sequence[str]:
 def advice_tables(advice: Advice) -> list[Facts | Table]:
     """The advice, its evidence, and the others with the reason against each."""
     best = advice.chosen
-    tables: list[Facts | Table] = [_advised(advice)]
+    tables: list[Facts | Table] = [_advice_facts(advice)]
     if best and best.evidence:
         tables.append(_evidence(best))
     if advice.not_chosen:
@@ -445,7 +449,7 @@ def advice_tables(advice: Advice) -> list[Facts | Table]:
     return tables
 
 
-def _advised(advice: Advice) -> Facts:
+def _advice_facts(advice: Advice) -> Facts:
     lines = []
     best = advice.chosen
     if best is not None:

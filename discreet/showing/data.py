@@ -55,7 +55,7 @@ def csv_text(columns: Iterable[str] | None, lines: Iterable[Iterable[Any]]) -> s
     return text.getvalue()
 
 
-def unguarded(cell: str) -> str:
+def remove_guard(cell: str) -> str:
     """The text of a cell: without the apostrophe before what a spreadsheet would run."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 

@@ -17,7 +17,7 @@ from os import PathLike
 from typing import Literal
 
 from discreet.showing import numerals
-from discreet.showing.svg import inked, standalone
+from discreet.showing.svg import render_inline, standalone
 from discreet.storage.writing import replacing
 
 Tick = tuple[float, str]
@@ -107,7 +107,7 @@ class Figure:
         return f"Figure({self.title!r}, {len(self.series)} series)"
 
     def _repr_html_(self) -> str:
-        return f"<h4>{escape(self.title)}</h4>{inked(self)}"
+        return f"<h4>{escape(self.title)}</h4>{render_inline(self)}"
 
     def x_axis(self) -> tuple[Range, list[Tick]]:
         """Ends and ticks of the x axis."""

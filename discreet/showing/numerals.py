@@ -110,15 +110,15 @@ def span(seconds: float) -> str:
     return f"{seconds * 1e6:.0f} µs"
 
 
-def told(value: Any) -> Any:
+def in_words(value: Any) -> Any:
     """Plain values with their numbers as words, whole ones in full, others in three figures; counts
     stay numbers.
     """
     match value:
         case dict():
-            return {name: told(each) for name, each in value.items()}
+            return {name: in_words(each) for name, each in value.items()}
         case list():
-            return [told(each) for each in value]
+            return [in_words(each) for each in value]
         case float():
             in_full = value.is_integer() and abs(value) < 1e7
             return f"{value:,.0f}" if in_full else scientific(value, 2)

@@ -102,7 +102,7 @@ class Words:
     turned: bool = False
 
 
-def drawn(
+def draw_figure(
     figure: Figure, *, titled: bool = True, legend: bool = True
 ) -> tuple[float, list[Shape | Words]]:
     """The height of the box and the pieces in the order of painting.

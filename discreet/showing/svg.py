@@ -11,7 +11,17 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from discreet.showing.plane import COLOURS, DARK, LIGHT, LOOKS, WIDTH, Shape, Words, drawn, sample
+from discreet.showing.plane import (
+    COLOURS,
+    DARK,
+    LIGHT,
+    LOOKS,
+    WIDTH,
+    Shape,
+    Words,
+    draw_figure,
+    sample,
+)
 from discreet.storage.writing import marked
 
 if TYPE_CHECKING:
@@ -81,7 +91,7 @@ def svg(
     style   a style sheet for a figure that stands alone; see `FIGURE_STYLE`
     live    a script shows, hides and explains the marks; otherwise their hints are titles
     """
-    height, pieces = drawn(figure, titled=titled, legend=legend)
+    height, pieces = draw_figure(figure, titled=titled, legend=legend)
     words = (
         f"{figure.title}. {figure.description}{' Arrow keys go from mark to mark.' if live else ''}"
     )
@@ -120,7 +130,7 @@ INKED_STYLE = LOOK_STYLE + (
 """Looks in colours between those for light and for dark grounds, next to the ink of the page."""
 
 
-def inked(figure: Figure) -> str:
+def render_inline(figure: Figure) -> str:
     """The figure without its title and ground, in the ink of the page around it, light or dark."""
     return f"<style>{INKED_STYLE}</style>{svg(figure, titled=False)}"
 

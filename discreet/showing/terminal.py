@@ -37,12 +37,12 @@ class Shown:
             case str(words):
                 yield words
             case Table() as table:
-                yield from _titled(table.title, _table(table, options.max_width))
+                yield from _with_title(table.title, _table(table, options.max_width))
             case Facts() as facts:
-                yield from _titled(facts.title, _facts(facts, options.max_width))
+                yield from _with_title(facts.title, _facts(facts, options.max_width))
 
 
-def _titled(title: str, lines: Iterable[RenderableType]) -> Iterator[RenderableType]:
+def _with_title(title: str, lines: Iterable[RenderableType]) -> Iterator[RenderableType]:
     if title:
         yield Text(title, "bold")
     yield from lines
@@ -95,7 +95,7 @@ def _grid(table: Table, heads: Sequence[str], width: int) -> rich.Table:
     grid = rich.Table(box=box.SIMPLE_HEAD if table.title else None)
     room = width - _least_width(table, heads)
     for head in heads:
-        least = _least(table, head)
+        least = _column_width(table, head)
         wider = cell_len(head) - least
         if 0 < wider <= room:  # the heading fits on one line
             least += wider
@@ -114,7 +114,7 @@ def _grid(table: Table, heads: Sequence[str], width: int) -> rich.Table:
     return grid
 
 
-def _least(table: Table, head: str) -> int:
+def _column_width(table: Table, head: str) -> int:
     """The width of a column below which a cell would be cut or hard to read."""
     cells = [line[table.heads.index(head)] for line in table.lines]
     full = _longest(cells)
@@ -124,7 +124,7 @@ def _least(table: Table, head: str) -> int:
 
 
 def _least_width(table: Table, heads: Sequence[str]) -> int:
-    return sum(_least(table, head) + _BETWEEN for head in heads) + 1
+    return sum(_column_width(table, head) + _BETWEEN for head in heads) + 1
 
 
 def _text(words: str, style: str = "") -> Text:

@@ -63,7 +63,7 @@ class Table:
         values.
         """
         lines = [
-            [str(numerals.told(record[key])) for key in columns.values()] for record in records
+            [str(numerals.in_words(record[key])) for key in columns.values()] for record in records
         ]
         return cls(title, tuple(columns), lines)
 

@@ -92,8 +92,8 @@ def read_archive(
         whole(max_bytes, "max_bytes", 1)
     found: dict[str, np.ndarray[Any, Any]] = {}
     words: dict[str, str] = {}
-    with _opened(where, max_bytes) as archive:
-        members = _checked_members(where, archive, arrays + texts)
+    with _open_zip(where, max_bytes) as archive:
+        members = _check_members(where, archive, arrays + texts)
         declared = sum(info.file_size for info in members.values())
         if max_bytes is not None and declared > max_bytes:
             raise FileError(
@@ -114,7 +114,7 @@ def read_archive(
                         f"{what} is compressed and cannot be mapped; write it with numpy.savez"
                     )
                 else:
-                    found[name] = _mapped(
+                    found[name] = _map_array(
                         what, where, _layout(what, stream, info.file_size), _content(archive, info)
                     )
     return Archive(found, words)
@@ -127,10 +127,10 @@ def map_npy(where: str) -> np.ndarray[Any, Any]:
     check_ordinary(where)
     with open(where, "rb") as stream:
         layout = _layout(where, stream, os.fstat(stream.fileno()).st_size)
-    return _mapped(where, where, layout, 0)
+    return _map_array(where, where, layout, 0)
 
 
-def _mapped(what: str, where: str, layout: _ArrayHeader, start: int) -> np.ndarray[Any, Any]:
+def _map_array(what: str, where: str, layout: _ArrayHeader, start: int) -> np.ndarray[Any, Any]:
     """The numbers of an `.npy` that begins at byte `start` of a file."""
     if 0 in layout.shape:
         raise FileError(f"{what} has shape {list(layout.shape)}; give a non-empty array")
@@ -143,14 +143,14 @@ def _mapped(what: str, where: str, layout: _ArrayHeader, start: int) -> np.ndarr
 def member_names(path: str | os.PathLike[str]) -> set[str]:
     """The names of the members of an `.npz`; none for any other file."""
     try:
-        with _opened(os.fspath(path), None) as archive:
+        with _open_zip(os.fspath(path), None) as archive:
             return {name.removesuffix(".npy") for name in archive.namelist()}
     except FileError:
         return set()
 
 
 @contextmanager
-def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
+def _open_zip(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
     """The zip file; any error in it, also one found inside the block, becomes one sentence."""
     try:
         check_ordinary(where)
@@ -163,7 +163,7 @@ def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
             )
         with open(where, "rb") as stream, zipfile.ZipFile(stream) as archive:
             # Zipfile itself does not compare.
-            if _announced_members(stream) != len(archive.infolist()):
+            if _count_announced(stream) != len(archive.infolist()):
                 raise zipfile.BadZipFile(
                     "its directory does not list as many members as it announces"
                 )
@@ -184,7 +184,7 @@ def _opened(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
         ) from None
 
 
-def _announced_members(stream: IO[bytes]) -> int:
+def _count_announced(stream: IO[bytes]) -> int:
     """The number of members in the closing record of a zip file without a comment."""
     # The end of central directory; the third field counts the members.
     record = struct.Struct("<4s6sH10s")
@@ -205,7 +205,7 @@ def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
     return int(info.header_offset) + 30 + int(name) + int(extra)
 
 
-def _checked_members(
+def _check_members(
     where: str, archive: zipfile.ZipFile, known: tuple[str, ...]
 ) -> dict[str, zipfile.ZipInfo]:
     """The members by name, all known, each once, none encrypted."""

@@ -339,10 +339,10 @@ def _least_of_gains(gains: Sequence[_Row], t: _Row, prior: _Row, mu: Fraction, w
     columns = zip(*gains, strict=True)
     rows = [[Fraction(1), *(column[w] - gain for gain in column)] for column in columns]
     rows.append([Fraction(0), *(Fraction(1) for _ in gains)])
-    return max(t) - _most(rows, [*(max(t) - x for x in t), mu / _best(gains, prior)])
+    return max(t) - _maximise_first(rows, [*(max(t) - x for x in t), mu / _best(gains, prior)])
 
 
-def _most(rows: list[list[Fraction]], limits: list[Fraction]) -> Fraction:
+def _maximise_first(rows: list[list[Fraction]], limits: list[Fraction]) -> Fraction:
     """The largest x_0 of all x ≥ 0 with rows·x ≤ limits, which are ≥ 0, by the simplex method with
     Bland's rule.
     """

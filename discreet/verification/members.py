@@ -123,7 +123,7 @@ def members_of(source: Any, files: ExitStack) -> dict[str, _Member]:
                 "100; keep one of each"
             )
         return {
-            info.filename.removesuffix(".npy"): _stored(archive, info, files)
+            info.filename.removesuffix(".npy"): _open_member(archive, info, files)
             for info in archive.infolist()
         }
     arrays = {name: np.atleast_1d(values) for name, values in dict(source).items()}
@@ -146,7 +146,7 @@ def _doubles(array: Array, start: int, count: int) -> Array:
     return part if kind == "U" else np.asarray(part, dtype=np.float64)
 
 
-def _stored(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
+def _open_member(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
     """A member of an `.npz`, which is read a few columns at a time. Nothing is unpickled."""
     with archive.open(info) as stream:
         header = f"read_array_header_{min(2, np.lib.format.read_magic(stream)[0])}_0"
@@ -188,7 +188,7 @@ def _stored(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
     return shape, take
 
 
-def _stated(
+def _read_constraints(
     source: Any, members: Mapping[str, _Member], n: int
 ) -> list[tuple[list[int], Any, Any]]:
     """Of every constraint the sizes of its groups of rows, its measure (None: mutual information),
@@ -274,7 +274,7 @@ def model_of(source: Any, budget: Any, measure: Any, files: ExitStack) -> Model:
     n, m, size = (
         (shapes[0][0], *shapes[-1][-2:]) if blocks is None else (blocks.n, blocks.m, blocks.N)
     )
-    terms = _terms(_stated(source, members, n), budget, measure, n)
+    terms = _terms(_read_constraints(source, members, n), budget, measure, n)
     joint = blocks is None and len(shapes) == 1
     rows = n * m if joint else n + m
 

@@ -29,7 +29,7 @@ from discreet.problems.sensors.bins import NormalDensity
 from discreet.problems.sensors.paper import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, paper_p_xy
 from discreet.showing import numerals
 from discreet.showing.figures import Figure, Series
-from discreet.showing.plane import DASHES, WIDTH, Shape, Words, drawn
+from discreet.showing.plane import DASHES, WIDTH, Shape, Words, draw_figure
 from discreet.showing.svg import FIGURE_STYLE, SITE_STYLE, picture
 
 HERE = Path(__file__).resolve().parent
@@ -330,7 +330,7 @@ def drawings(states: Sequence[State]) -> dict[str, str]:
     """What `slider.js` puts on the page and moves: bars and beliefs whole, every step of the curve
     marked.
     """
-    height, pieces = drawn(curve(states), titled=False)
+    height, pieces = draw_figure(curve(states), titled=False)
     return {
         "plot": picture(
             [*plot(None), *scale()], FLOOR + STRIP + 38.0, ("Which guess for which measurement")

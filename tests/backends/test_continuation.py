@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.backends import sweep as sweeping
-from discreet.backends.continuation import Known, predicted
+from discreet.backends.continuation import Known, predict_duals
 from discreet.backends.contract import Answer, Continuation, Options
 from discreet.backends.registry import load_backend
 from discreet.backends.solution import Status
@@ -32,7 +32,9 @@ def known(problem, budgets):
 
 
 def continued(problem, near, gap=1e-9):
-    return Tilt().continued(problem, Options(gap=gap), predicted(problem, near, problem.budget))
+    return Tilt().continue_from(
+        problem, Options(gap=gap), predict_duals(problem, near, problem.budget)
+    )
 
 
 def judged(problem, raw):
@@ -150,7 +152,7 @@ class Wild:
         self.asked = 0
         self._tilt = Tilt()
 
-    def continued(self, problem, options, solved):
+    def continue_from(self, problem, options, solved):
         self.asked += 1
         if self.behaviour == "raises":
             raise np.linalg.LinAlgError("singular")

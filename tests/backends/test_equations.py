@@ -5,7 +5,7 @@ that are not finite.
 import numpy as np
 import pytest
 
-from discreet.backends.equations import bordered, equilibrated, least_norm
+from discreet.backends.equations import least_norm, solve_bordered, solve_equilibrated
 
 
 @pytest.mark.parametrize("shape", [(1, 4), (4, 1), (3, 3), (2, 5), (1, 1)])
@@ -24,8 +24,8 @@ def test_units_do_not_matter():
     right = rng.normal(size=4)
     rows = 2.0 ** rng.integers(-200, 200, 4)
     columns = 2.0 ** rng.integers(-200, 200, 4)
-    plain = equilibrated(matrix, right)
-    scaled = equilibrated(rows[:, None] * matrix * columns, rows * right)
+    plain = solve_equilibrated(matrix, right)
+    scaled = solve_equilibrated(rows[:, None] * matrix * columns, rows * right)
     assert plain is not None
     assert scaled is not None
     np.testing.assert_allclose(scaled * columns, plain, rtol=1e-9)
@@ -40,7 +40,7 @@ def test_borders_are_rows_and_columns(count, borders):
     last = rng.normal(size=borders)
     whole = np.block([[matrix, border.T], [border, np.zeros((borders, borders))]])
     expected = np.linalg.solve(whole, np.concatenate([right, last]))
-    np.testing.assert_allclose(bordered(matrix, border, right, last), expected, rtol=1e-11)
+    np.testing.assert_allclose(solve_bordered(matrix, border, right, last), expected, rtol=1e-11)
 
 
 def test_dependent_equations_have_a_solution():

@@ -12,7 +12,7 @@ import discreet as ds
 from discreet.backends.attempts import Attempt
 from discreet.backends.contract import Answer, Options
 from discreet.backends.multipliers import multipliers_of
-from discreet.backends.run import conclude, judged
+from discreet.backends.run import conclude, judge_answer
 from discreet.backends.solution import Timings
 from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.problems.problem import Problem
@@ -31,7 +31,9 @@ def own_gap(problem):
     """Of the optimal estimator, without the duals with which it was found."""
     solution = ds.solve(problem, "tilt", gap=1e-9)
     assert solution.status is ds.Status.CERTIFIED, solution
-    return float(judged(problem, Answer(np.asarray(solution.estimator))).certificate.relative_gap)
+    return float(
+        judge_answer(problem, Answer(np.asarray(solution.estimator))).certificate.relative_gap
+    )
 
 
 @pytest.mark.parametrize("name", [*NAMES, *CONDITIONAL])

@@ -16,7 +16,7 @@ from discreet.backends.tilt.passes import (
     TIES,
     Pass,
     _visit,
-    classified,
+    classify,
     shell_top,
 )
 from discreet.numerics import label_strips
@@ -168,7 +168,7 @@ def test_keys_say_best_second_and_shell(shape, count, seed, scale):
     n, m = shape
     blocks = outcomes(n, m, count, seed)
     tilt = tilt_for(n, m, seed, scale)
-    margin, key, least = classified(blocks.p_xz, blocks.loss, tilt)
+    margin, key, least = classify(blocks.p_xz, blocks.loss, tilt)
     possible = blocks.p_xz.sum(axis=0) > 0.0
     best = key // (m * SHELLS)
     second = key // SHELLS % m
@@ -229,7 +229,7 @@ def test_screened_outcomes_share_a_cell_for_each_label():
     assert not apart.screened.any()
     assert distant.sum() == 3
     best = np.argmin(blocks.loss + tilt @ blocks.p_xz, axis=0)
-    margin, _, _ = classified(blocks.p_xz, blocks.loss, tilt)
+    margin, _, _ = classify(blocks.p_xz, blocks.loss, tilt)
     for label, cell in zip(range(3), np.flatnonzero(distant), strict=True):
         members = (best == label) & (margin >= 0.2)
         assert together.counts[cell] == members.sum()
@@ -263,7 +263,7 @@ def test_draws_are_those_of_the_threshold_reached(compiled, count, seed, thresho
     found = scan(
         blocks, tilt, threshold, screen=screen, most=most, draws=True, threads=1, compiled=compiled
     )
-    margin, _, _ = classified(blocks.p_xz, blocks.loss, tilt, max(screen, threshold))
+    margin, _, _ = classify(blocks.p_xz, blocks.loss, tilt, max(screen, threshold))
     phase = np.modf((np.arange(count) + 1.0) * 0.5 * (math.sqrt(5.0) - 1.0))[0]
     with np.errstate(invalid="ignore"):
         chosen = (margin * phase <= found.threshold) & (margin <= SCREENED * found.threshold)

@@ -13,7 +13,7 @@ import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.tilt import program
 from discreet.backends.tilt.crossover import crossover
-from discreet.backends.tilt.program import is_linear, sifted
+from discreet.backends.tilt.program import is_linear, solve_by_sifting
 from discreet.judge import certify
 from discreet.measures import GLeakage
 from discreet.measures.registry import LINEAR
@@ -112,13 +112,13 @@ def test_the_rounds_of_a_linear_measure_take_no_iteration_of_the_interior_point(
 def programs(monkeypatch):
     """How many outcomes each program has that is solved."""
     sizes = list[int]()
-    plain = program._refined
+    plain = program._refine_program
 
     def counted(program, times):
         sizes.append(program.shares)
         return plain(program, times)
 
-    monkeypatch.setattr(program, "_refined", counted)
+    monkeypatch.setattr(program, "_refine_program", counted)
     return sizes
 
 
@@ -137,7 +137,7 @@ def test_a_tilt_that_is_too_far_is_replaced_by_that_of_few_outcomes(far, program
     free = Problem.of_rows(rows[:2], rows[2:], whole.terms)
     problem = free.with_budget(0.99 * free.bayes_leakage)
     precision = Precision.of(problem, 1e-9)
-    found = sifted(problem, np.zeros((2, 2)), precision, gap=precision.bracket, far=far)
+    found = solve_by_sifting(problem, np.zeros((2, 2)), precision, gap=precision.bracket, far=far)
     assert found is not None
     assert judged(problem, found[0]).relative_gap <= 1e-9
     assert max(programs) < problem.N // 2

@@ -62,7 +62,7 @@ def lying(change):
 
 def test_a_broken_certificate_and_a_disagreement_are_found(monkeypatch, quick, tmp_path, capsys):
     raised = lying(lambda c: replace(c, lower=c.upper * 1.5, upper=c.upper * 1.6))
-    monkeypatch.setattr(run, "judged", raised)
+    monkeypatch.setattr(run, "judge_answer", raised)
     assert (
         call(
             f"--backends tilt,blahut-arimoto --size 1 --jobs 1 --github --junit {tmp_path / 'j'}",
@@ -81,7 +81,7 @@ def test_a_broken_certificate_and_a_disagreement_are_found(monkeypatch, quick, t
 
 
 def test_an_understated_leakage_is_a_broken_certificate(monkeypatch, quick, capsys):
-    monkeypatch.setattr(run, "judged", lying(lambda c: restated(c, leakage=c.leakage + 1e-6)))
+    monkeypatch.setattr(run, "judge_answer", lying(lambda c: restated(c, leakage=c.leakage + 1e-6)))
     assert call(f"{TWO} --jobs 1") == 1
     assert "the leakage is stated as" in capsys.readouterr().err
 

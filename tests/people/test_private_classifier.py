@@ -16,7 +16,7 @@ import discreet as ds
 from discreet.measures.registry import measure_of
 from discreet.people.evaluation import Evaluation
 from discreet.people.probabilities import classifier_of
-from discreet.people.promise import LADDER, promised
+from discreet.people.promise import LADDER, try_ladder
 from discreet.problems.constraint import LeakageBudget
 
 pytest.importorskip("sklearn", reason="the extra `people` is not installed")
@@ -255,15 +255,15 @@ def evaluation_of_even_guesses():
 def test_the_ladder_is_climbed_until_a_rule_is_not_shown_to_keep_the_budget():
     budget = {"": LeakageBudget(0.05, measure_of("chi-square"))}
     climbed = Ladder(0.03, 0.04, 0.05, 0.06, 0.0)
-    found = promised(budget, climbed.design, climbed.look, climbed.foresee)
+    found = try_ladder(budget, climbed.design, climbed.look, climbed.foresee)
     assert climbed.asked == [1.0, *LADDER[:4]]
     assert found.taken is found.tried[2]
     failed = Ladder(0.2)
-    diluted = promised(budget, failed.design, failed.look, failed.foresee)
+    diluted = try_ladder(budget, failed.design, failed.look, failed.foresee)
     assert diluted.taken.lottery == pytest.approx(0.75)
     assert diluted.taken.people.at_most <= 0.05
     nothing = {"": LeakageBudget(0.0, measure_of("chi-square"))}
-    constant = promised(nothing, (failed := Ladder(0.2)).design, failed.look, failed.foresee)
+    constant = try_ladder(nothing, (failed := Ladder(0.2)).design, failed.look, failed.foresee)
     assert constant.taken is None
     assert "who can promise about 0.054" in constant.statement
     assert 1.0 in LADDER

@@ -5,7 +5,7 @@ import pytest
 
 import discreet as ds
 from discreet.people import design, ties
-from discreet.people.design import Labels, RuleDesign, designed
+from discreet.people.design import Labels, RuleDesign, design_people
 
 
 def aware(people, guesses, seed=1):
@@ -29,7 +29,7 @@ def equalized(joint, budget=0.0):
 
 def rule_for(problem: ds.Problem) -> RuleDesign:
     labels = Labels.of(None, None, None, 1.0 - np.eye(problem.m), problem.n)
-    return designed(problem, labels, key="0" * 32)
+    return design_people(problem, labels, key="0" * 32)
 
 
 @pytest.mark.parametrize("budget", [0.0, 1e-3])
@@ -121,8 +121,8 @@ def test_newtons_method_finds_the_tilt_of_sums_that_some_tilt_has(people):
     found, missed = treated.with_sums(np.zeros((5, 3)), wanted)
     assert missed <= 1e-13
     assert treated.sums(found)[0] == pytest.approx(wanted, abs=1e-13)
-    drawn = ties._drawn(found @ seen, among)
-    assert drawn == pytest.approx(ties._drawn(tilt @ seen, among), abs=1e-9)
+    drawn = ties._draw_treatment(found @ seen, among)
+    assert drawn == pytest.approx(ties._draw_treatment(tilt @ seen, among), abs=1e-9)
     assert not drawn[~among].any()
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InputError
-from discreet.problems.folds import FAN, finished, fold, found_in, joined
+from discreet.problems.folds import FAN, fold, found_in, join_nodes, merge_nodes
 from discreet.problems.outcomes import Chunk, Mapped, chunk_size
 
 
@@ -41,14 +41,14 @@ def test_the_order_does_not_depend_on_how_chunks_are_cut_into_parts(count, data)
     cuts = sorted(data.draw(st.sets(st.integers(1, count), max_size=9)) | {0, count})
     chunks = list(Counted(count).chunks())
     parts = [
-        joined(found_in(chunks[lo:hi], lo, lo, own_start, None), nested)
+        join_nodes(found_in(chunks[lo:hi], lo, lo, own_start, None), nested)
         for lo, hi in pairwise(cuts)
     ]
     whole = fold(Counted(count), own_start, nested, threads=1)
     while len(parts) > 1:  # neighbours join in any order
         at = data.draw(st.integers(0, len(parts) - 2))
-        parts[at : at + 2] = [joined(parts[at] + parts[at + 1], nested)]
-    assert finished(parts[0], nested) == whole
+        parts[at : at + 2] = [join_nodes(parts[at] + parts[at + 1], nested)]
+    assert merge_nodes(parts[0], nested) == whole
 
 
 def test_siblings_are_merged_at_once_and_once():

@@ -88,7 +88,7 @@ def test_what_is_left_out_is_in_the_last_outcome(name, tail):
     )
     if lattice.left_out:
         np.testing.assert_array_equal(a[:, -1], lattice.rest.sum(axis=1))
-    tables = [groups._kept(law, prior, tail / len(laws))[0] for law in laws]
+    tables = [groups._keep_likely(law, prior, tail / len(laws))[0] for law in laws]
     assert math.prod(table.shape[1] for table in tables) == lattice.size - lattice.left_out
     kept = np.prod([[math.fsum(row) for row in table] for table in tables], axis=0)
     lost = prior[prior > 0.0] * (1.0 - kept)

@@ -22,7 +22,7 @@ from discreet.errors import Absent, InputError
 from discreet.reports.measurements import read_csv
 from discreet.reports.study import executors, runner
 from discreet.reports.study.cells import cells_of
-from discreet.reports.study.executors import checked, opened
+from discreet.reports.study.executors import check_executor, open_executor
 from discreet.reports.study.plan import AttemptLimits, parse_study
 from discreet.reports.study.runner import run_cells
 from discreet.reports.study.store import Store, rows, write_reference
@@ -153,7 +153,7 @@ def outcome(row):
 
 def on(words, folder, cells):
     """Run the missing cells of a study in a folder, one executor after another."""
-    with Store(folder) as store, opened(words, folder, AttemptLimits(20.0)) as executor:
+    with Store(folder) as store, open_executor(words, folder, AttemptLimits(20.0)) as executor:
         run_cells("spread", cells, store, store.finished()[0], None, executor)
 
 
@@ -201,7 +201,7 @@ def test_begun_here_continued_on_each_executor_no_cell_twice_and_the_rows_of_a_l
 @pytest.mark.parametrize("where", ["loky:1", "dask"])
 def test_a_lost_worker_is_told_from_other_exceptions_and_replaced(tmp_path, where, request):
     words = f"dask:{request.getfixturevalue('address')}" if where == "dask" else where
-    with opened(words, tmp_path, AttemptLimits()) as executor:
+    with open_executor(words, tmp_path, AttemptLimits()) as executor:
         with pytest.raises((BrokenProcessPool, distributed.scheduler.KilledWorker)) as died:
             executor.submit(signal.raise_signal, signal.SIGKILL).result()
         assert "died" in executor.lost(died.value)
@@ -212,7 +212,7 @@ def test_a_lost_worker_is_told_from_other_exceptions_and_replaced(tmp_path, wher
 
 
 def test_a_job_that_is_lost_or_cancelled(tmp_path, queue):
-    with opened("submitit:long", tmp_path, AttemptLimits()) as executor:
+    with open_executor("submitit:long", tmp_path, AttemptLimits()) as executor:
         executor._executor._executor.python = "false"
         lost = executor.submit(divmod, 7, 2)
         cancelled = executor.submit(divmod, 7, 2)
@@ -235,7 +235,7 @@ def test_ctrl_c_waits_until_a_job_is_known():
     known = []
 
     def submit():
-        with executors._uninterrupted():
+        with executors._defer_interrupt():
             os.kill(os.getpid(), signal.SIGINT)
             known.append("a job")
 
@@ -374,7 +374,7 @@ def test_what_goes_wrong_around_a_backend_is_a_row_too(tmp_path, cells, monkeypa
     def measured(study, cell):
         if cell is cells[0]:
             raise MemoryError("cannot allocate 8 GiB")
-        return replace(runner._failed(study, cell, "for the test"), status=Status.CERTIFIED)
+        return replace(runner._failed_row(study, cell, "for the test"), status=Status.CERTIFIED)
 
     monkeypatch.setattr(runner, "measure", measured)
     found = run_scripted(tmp_path, Scripted(2, {}), cells)
@@ -414,7 +414,7 @@ def test_a_missing_library_is_refused_with_its_extra(monkeypatch):
         name, extra = each.library
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(Absent, match=rf'pip install "discreet\[{extra}\]"'):
-            checked(f"{each.name}:1")
+            check_executor(f"{each.name}:1")
 
 
 def test_no_scheduler_and_no_queue_are_one_sentence(tmp_path, monkeypatch):
@@ -422,23 +422,23 @@ def test_no_scheduler_and_no_queue_are_one_sentence(tmp_path, monkeypatch):
     with (
         socket.create_server(("127.0.0.1", 0)) as deaf,
         pytest.raises(InputError, match=(r"Dask .*'127\.0\.0\.1:\d+' .*0\.5 s")),
-        opened(f"dask:127.0.0.1:{deaf.getsockname()[1]}", tmp_path, AttemptLimits()),
+        open_executor(f"dask:127.0.0.1:{deaf.getsockname()[1]}", tmp_path, AttemptLimits()),
     ):
         pass
     with (
         pytest.raises(InputError, match=r"'tcp://127\.0\.0\.1:9'"),
-        opened("dask:tcp://127.0.0.1:9", tmp_path, AttemptLimits()),
+        open_executor("dask:tcp://127.0.0.1:9", tmp_path, AttemptLimits()),
     ):
         pass
     with (
         pytest.raises(InputError, match=r"'what://is this'"),
-        opened("dask:what://is this", tmp_path, AttemptLimits()),
+        open_executor("dask:what://is this", tmp_path, AttemptLimits()),
     ):
         pass
     monkeypatch.setenv("PATH", "")
     with (
         pytest.raises(InputError, match=r"'long' .*submitit:local"),
-        opened("submitit:long", tmp_path, AttemptLimits()),
+        open_executor("submitit:long", tmp_path, AttemptLimits()),
     ):
         pass
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.reports.curve import curve_figure, curve_grid
 from discreet.showing.figures import Figure, Series, extent, ticks
-from discreet.showing.plane import DARK, LIGHT, drawn, look
+from discreet.showing.plane import DARK, LIGHT, draw_figure, look
 from discreet.showing.svg import LOOK_STYLE, standalone, svg
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,7 +165,7 @@ def test_a_figure_is_saved_as_the_file_that_is_drawn(tmp_path):
 
 def test_the_legend_shows_a_hollow_mark_as_the_plane_does():
     series = Series("by lot", (1.0,), (1.0,), "points", hollow=True)
-    pieces = drawn(Figure("one", "", "", "", "", (series,)))[1]
+    pieces = draw_figure(Figure("one", "", "", "", "", (series,)))[1]
     assert [piece.look for piece in pieces if piece.look in ("mark", "hollow")] == [
         "hollow",
         "hollow",

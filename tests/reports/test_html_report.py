@@ -17,7 +17,7 @@ from discreet.backends.solution import Status
 from discreet.errors import FileError, InputError
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.html import report_numbers, report_page, write_report
-from discreet.reports.html.interactive import SCRIPTS, cleaned
+from discreet.reports.html.interactive import SCRIPTS, clean_rows
 from discreet.reports.measurements import reference_measurements
 from discreet.reports.pictures import leakage_figure, perfect_figure, precision_figure, tones
 from discreet.reports.statistics.trials import trials
@@ -144,7 +144,7 @@ def carried(page):
 
 def test_the_figures_of_the_page_are_those_of_the_writer():
     data, lines = carried(report_page(ROWS))
-    rows = cleaned(ROWS)
+    rows = clean_rows(ROWS)
     for name, figure in (
         ("leakage", leakage_figure(rows, counted=False)),
         ("perfect", perfect_figure(rows, counted=False)),
@@ -175,7 +175,7 @@ def test_the_scripts_write_no_number_and_know_no_scale():
 
 def test_one_colour_a_backend_as_in_the_snapshot():
     data, _ = carried(report_page(ROWS))
-    known = tones(trials(cleaned(ROWS)))
+    known = tones(trials(clean_rows(ROWS)))
     keys = [(name, tone) for content in data["contents"] for name, tone in legend(content)]
     assert {name for name, _ in keys} == {"tilt", "conic"}
     assert all(known[name] == tone for name, tone in keys)
@@ -255,7 +255,7 @@ def some_measurements():
     rows.
     """
     names = ("tilt", "blahut-arimoto", "slsqp", "conic:solver=scs")
-    return [row for row in cleaned(reference_measurements()) if row.label in names]
+    return [row for row in clean_rows(reference_measurements()) if row.label in names]
 
 
 @pytest.fixture(scope="module")
@@ -299,7 +299,7 @@ DRAWN = {"leaks", "work_precision", "performance", "data"}  # shown as figures
 def chosen_numbers(rows):
     """What the page is to say for a choice that leaves these rows."""
     return {
-        name: numerals.told(value)
+        name: numerals.in_words(value)
         for name, value in report_numbers(rows).items()
         if name not in DRAWN
     }
@@ -317,7 +317,7 @@ def said_numbers(screen):
 def in_the_end(profiles):
     """Configuration -> the share that its profile reaches."""
     return {
-        each["contestant"]: numerals.told(each["shares"][-1] if each["shares"] else 0.0)
+        each["contestant"]: numerals.in_words(each["shares"][-1] if each["shares"] else 0.0)
         for each in profiles
     }
 
@@ -366,7 +366,7 @@ def test_other_backends_are_left_out_and_change_no_number(opened, some):
 
 def test_exponents_crossovers_penalties_and_the_noise_floor_of_known_rows(opened):
     screen = opened(ROWS)
-    assert said_numbers(screen) == chosen_numbers(cleaned(ROWS))
+    assert said_numbers(screen) == chosen_numbers(clean_rows(ROWS))
     python = report_numbers(ROWS)
     sweep = next(each for each in python["sweeps"] if each["size"] == "sensors")
     assert [round(fit["exponent"], 6) for fit in sweep["fits"] if fit["contestant"] == "tilt"] == [
@@ -395,7 +395,7 @@ def test_clicking_filters_changes_every_number_shown(opened, some):
         for r in wanted["claims"]
     ] == [line[:4] for line in shown]
     assert [line[4] for line in shown] == [
-        numerals.told(r["correct_rate"]) for r in wanted["claims"]
+        numerals.in_words(r["correct_rate"]) for r in wanted["claims"]
     ]
     assert len(screen.cells("#failures > .body > .scroll")) == sum(
         group["status"] not in ("unsupported", "absent") for group in wanted["failures"]

@@ -177,7 +177,7 @@ class Outcomes:
         """Sums [C] over the groups of each constraint of values [G]."""
         return np.add.reduceat(values, self.first_group)
 
-    def centred(self, tilt: Array) -> Array:
+    def centre(self, tilt: Array) -> Array:
         """The tilt less its prior mean in each group [m, n]."""
         return np.asarray(tilt - self.by_group(tilt * self.prior)[:, self.group])
 
@@ -215,7 +215,7 @@ class Outcomes:
         """
         multipliers = prices.multipliers[self.term]
         counts = (multipliers > 0.0) & np.isfinite(multipliers)
-        x = self.centred(prices.tilt) / np.where(counts, multipliers, np.inf)[self.group]
+        x = self.centre(prices.tilt) / np.where(counts, multipliers, np.inf)[self.group]
         log_mean = self._log_mean_exp(x)
         log_ratio = x - log_mean[:, self.group]
         ratio = np.expm1(log_ratio)

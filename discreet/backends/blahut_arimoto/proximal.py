@@ -115,13 +115,13 @@ def _with_perfect_privacy(outcomes: Outcomes, bracket: Bracket, log_estimator: A
     proximal_sweeps(private, inner)
     bracket.passes += inner.passes
     bracket.leak_free = inner.estimator
-    bracket.offer(inner.estimator, _priced(outcomes, inner))
+    bracket.offer(inner.estimator, _perfect_prices(outcomes, inner))
     for candidate in (np.exp(log_estimator), bracket.estimator):
         bracket.offer(candidate, None)
     return bracket.verdict() or _STALLED
 
 
-def _priced(outcomes: Outcomes, private: Bracket) -> Prices:
+def _perfect_prices(outcomes: Outcomes, private: Bracket) -> Prices:
     """The perfect-privacy tilt at the multipliers where it proves most.
 
     It costs Σ_i s_i Var_π(t_i)/(2 μ) + μ ε to second order under each constraint; a tilt common to
@@ -130,7 +130,7 @@ def _priced(outcomes: Outcomes, private: Bracket) -> Prices:
     mass = outcomes.sums(private.estimator)[0]
     weights = (mass / mass.sum(axis=0))[:, outcomes.group]
     tilt = private.prices.tilt
-    tilt = outcomes.centred(tilt - (weights * tilt).sum(axis=0))
+    tilt = outcomes.centre(tilt - (weights * tilt).sum(axis=0))
     variances = (mass * outcomes.by_group(tilt**2 * outcomes.prior)).sum(axis=0)
     priced = outcomes.priced
     ratios = outcomes.by_term(variances)[priced] / outcomes.budget[priced]
@@ -278,7 +278,7 @@ class Sweep:
         """
         outcomes = self._outcomes
         eta = self._eta
-        tilt_change = outcomes.centred(tilt_change)
+        tilt_change = outcomes.centre(tilt_change)
         prices = Prices(self._start.tilt + tilt_change, self._start.multipliers + change)
         law = outcomes.tilted_law(prices)
         rise = law.cost - self._start_law.cost

@@ -19,7 +19,7 @@ from discreet.numerics.double_double import Array
 from discreet.problems.continuous.bound import Sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
-from discreet.problems.roots import bisected
+from discreet.problems.roots import bisect
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ def trace(problem: ContinuousProblem, tilt: Array, swept: Sweep) -> Boundaries:
     at_high = relative_difference(problem, tilt, high, left, right)
     rooted = apart & (at_low <= 0.0) & (at_high >= 0.0)
     brackets = np.where(rooted, low, 0.0), np.where(rooted, high, 0.0)
-    low, high = bisected(
+    low, high = bisect(
         lambda z: relative_difference(problem, tilt, z, left, right) <= 0.0, *brackets
     )
     positions = np.where(rooted, low, swept.edges[1:-1])

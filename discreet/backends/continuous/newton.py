@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
-from discreet.backends.equations import equilibrated
+from discreet.backends.equations import solve_equilibrated
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import log_ratio
 from discreet.numerics.double_double import Array
@@ -82,17 +82,17 @@ def polish(
             waiting += 1
         if waiting >= 4:
             break
-        step = equilibrated(system.jacobian, -system.residual)
+        step = solve_equilibrated(system.jacobian, -system.residual)
         if step is None:
             break
-        at = _moved(problem, at, free, step)
+        at = _take_step(problem, at, free, step)
         # An interval has shrunk to nothing: wrong labels.
         if not (np.diff(at.boundaries.positions) > 0.0).all():
             break
     return best
 
 
-def _moved(
+def _take_step(
     problem: ContinuousProblem, at: Polished, free: NDArray[np.intp], step: Array
 ) -> Polished:
     """Take the step, shortened so that boundaries keep their order and μ its sign."""

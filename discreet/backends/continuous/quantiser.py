@@ -108,7 +108,7 @@ def design_quantiser(
             break
     if found is None:
         raise BackendError("no start of the quantiser design led to a solution")
-    return QuantiserDesign(found[1], _solved(problem, found[1]), best, reached)
+    return QuantiserDesign(found[1], _solve_partition(problem, found[1]), best, reached)
 
 
 def edge_gradient(problem: ContinuousProblem, edges: Array, solution: Solution) -> Array:
@@ -129,7 +129,7 @@ def _lower_bound(solution: Solution) -> float:
     return solution.certificate.lower
 
 
-def _solved(problem: ContinuousProblem, edges: Array) -> Solution:
+def _solve_partition(problem: ContinuousProblem, edges: Array) -> Solution:
     solution = solve(problem.on(edges), "tilt", gap=Precision.compared)
     if solution.estimator is None:
         raise BackendError(
@@ -176,7 +176,7 @@ def _starts(
     rule: Any = best.rule
     spread = scale.points[scale.levels > 1e-4][0], scale.points[scale.levels < 1.0 - 1e-4][-1]
     starts = [
-        ("continuous rule", _fitted(scale.inverse(rule.boundaries), bins)),
+        ("continuous rule", _fit_levels(scale.inverse(rule.boundaries), bins)),
         ("equal masses", equal),
         ("even edges", scale.inverse(even_edges(bins, *spread)[1:-1])),
     ]
@@ -184,7 +184,7 @@ def _starts(
     return starts
 
 
-def _fitted(levels: Array, count: int) -> Array:
+def _fit_levels(levels: Array, count: int) -> Array:
     """Exactly count − 1 levels: while there are too few, halve the widest gap; while too many, join
     the closest two.
     """
@@ -217,7 +217,7 @@ def _descend(
         if not (np.diff(inner) > 0.0).all():
             return 1.0, np.zeros(logs.size)
         edges = np.concatenate([[-np.inf], inner, [np.inf]])
-        solution = _solved(problem, edges)
+        solution = _solve_partition(problem, edges)
         seen.append((solution.error_probability, edges))
         along = edge_gradient(problem, edges, solution) * scale.slope(levels)
         # level_k = Σ_{h ≤ k} gap_h, and the gaps are a softmax of the logarithms

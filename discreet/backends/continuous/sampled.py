@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from discreet.backends.continuous.confidence import Draws, LeakageBox, controlled_mean
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
-from discreet.checks import brief, check_table, checked_prior, loss_table, whole
+from discreet.checks import brief, check_prior, check_table, loss_table, whole
 from discreet.errors import BackendError, InputError
 from discreet.measures.law import OutputLaw
 from discreet.numerics.double_double import Array
@@ -131,18 +131,20 @@ def estimate_continuous_by_samples(
     laws = 2 + 2 * model.guesses * (1 + model.n)  # one-sided limits that must hold together
     log_risk = math.log(2.0 * laws / (1.0 - confidence))
     tilt, multiplier = _learn(model, learnt, budget)
-    rule = _calibrated(model, learnt, tilt, budget)
+    rule = _calibrate_rule(model, learnt, tilt, budget)
     if math.isfinite(budget):  # aim below the budget by what the test will not be able to rule out
         draws = rule.on(model, learnt)
         box = LeakageBox.of(model.prior, model.guesses, draws, draws, log_risk)
         aim = max(
             0.5 * budget, budget - Precision.ceiling * max(0.0, box.ceiling() - box.leakage())
         )
-        rule = _calibrated(model, learnt, _learn(model, learnt, aim)[0], aim)
-    return _tested(model, (learnt, tested), rule, (tilt, multiplier), budget, confidence, log_risk)
+        rule = _calibrate_rule(model, learnt, _learn(model, learnt, aim)[0], aim)
+    return _test_rule(
+        model, (learnt, tested), rule, (tilt, multiplier), budget, confidence, log_risk
+    )
 
 
-def _tested(
+def _test_rule(
     model: SampledModel,
     posteriors: tuple[Array, Array],
     rule: SampledRule,
@@ -270,7 +272,7 @@ def sampled_model(
     distributions: Sequence[Sequence[Any]], p_xy: Any, loss_matrix: Any
 ) -> SampledModel:
     """Check and freeze; InputError in one sentence."""
-    prior = checked_prior(p_xy)
+    prior = check_prior(p_xy)
     loss = loss_table(loss_matrix, prior.shape[1])
     laws = check_table(distributions, prior)
     for j, row in enumerate(laws):
@@ -304,7 +306,7 @@ class SampledRule:
         )
 
 
-def _calibrated(model: SampledModel, posterior: Array, tilt: Array, aim: float) -> SampledRule:
+def _calibrate_rule(model: SampledModel, posterior: Array, tilt: Array, aim: float) -> SampledRule:
     """The draw between two tilted Bayes rules near a tilt that has least error and leaks at most
     `aim` on draws [n, m, N].
 

@@ -23,10 +23,10 @@ import numpy as np
 from discreet.backends.attempts import ask, matrix
 from discreet.backends.continuous.boundaries import trace
 from discreet.backends.continuous.newton import polish
-from discreet.backends.continuous.tidy import cut, tidied
+from discreet.backends.continuous.tidy import cut_draws, tidy_rule
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import blended, remove_leakage, without_rare
+from discreet.backends.repairs import blend_to_target, remove_leakage, without_rare
 from discreet.backends.tilt.backend import Tilt
 from discreet.measures.law import distance_from_private
 from discreet.numerics.double_double import Array
@@ -214,7 +214,7 @@ class _Search:
             )
             if polished is not None:
                 self.offer_duals(polished.tilt, polished.multiplier)
-        self.edges = _refined(self.edges, estimator, found.positions)
+        self.edges = _refine_partition(self.edges, estimator, found.positions)
         self.waiting = 0 if self.width < Precision.stalled * before else self.waiting + 1
 
     def tidy(self) -> IntervalRule:
@@ -223,8 +223,8 @@ class _Search:
         """
         if self.rule.deterministic or self.width > self.gap:
             return self.rule
-        merged = tidied(self.problem, self.rule, self.tilt)
-        for rule in (cut(self.problem, merged), merged):
+        merged = tidy_rule(self.problem, self.rule, self.tilt)
+        for rule in (cut_draws(self.problem, merged), merged):
             kept, error = _within_budget(self.problem, rule, self.precision)
             if (
                 math.isfinite(error)
@@ -264,7 +264,7 @@ def _within_budget(
     kept, end = private
     if not perfect:
         target = problem.budget * (1.0 - precision.undercut)
-        kept = blended(rule.estimator, Law(((law,),)), kept, Law(((end,),)), target)
+        kept = blend_to_target(rule.estimator, Law(((law,),)), kept, Law(((end,),)), target)
     return IntervalRule(rule.edges, kept), discrete.error_probability(kept)
 
 
@@ -280,7 +280,7 @@ def _private_within(problem: ContinuousProblem, rule: IntervalRule) -> float:
     return float(np.divide(off, independent, out=np.zeros_like(off), where=independent > 0.0).max())
 
 
-def _refined(edges: Array, estimator: Array, roots: Array) -> Array:
+def _refine_partition(edges: Array, estimator: Array, roots: Array) -> Array:
     """The partition with edges at the roots, and cells that randomise halved."""
     random = (
         (estimator.max(axis=0) < 1.0 - Precision.certain)

@@ -16,10 +16,10 @@ from discreet.backends.precision import Precision
 from discreet.numerics.double_double import Array
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
-from discreet.problems.roots import bisected
+from discreet.problems.roots import bisect
 
 
-def tidied(problem: ContinuousProblem, rule: IntervalRule, tilt: Array) -> IntervalRule:
+def tidy_rule(problem: ContinuousProblem, rule: IntervalRule, tilt: Array) -> IntervalRule:
     """Neighbours of one label joined, and neighbours at which the same guesses tie averaged by
     mass.
     """
@@ -40,7 +40,7 @@ def tidied(problem: ContinuousProblem, rule: IntervalRule, tilt: Array) -> Inter
     return IntervalRule(np.concatenate([rule.edges[starts], [np.inf]]), columns).simplified()
 
 
-def cut(problem: ContinuousProblem, rule: IntervalRule) -> IntervalRule:
+def cut_draws(problem: ContinuousProblem, rule: IntervalRule) -> IntervalRule:
     """Intervals that randomise cut into labelled parts of the same mass, in the order of the
     guesses.
     """
@@ -82,7 +82,7 @@ def _split_by_mass(problem: ContinuousProblem, low: float, high: float, shares: 
             below[np.searchsorted(ends[ends > low], points, side="right")] < shares * whole
         )
 
-    return bisected(before, np.full(shares.size, bottom), np.full(shares.size, top))[0]
+    return bisect(before, np.full(shares.size, bottom), np.full(shares.size, top))[0]
 
 
 def _mass(problem: ContinuousProblem, low: float, high: float) -> float:

@@ -103,14 +103,16 @@ def export(
     name = format_named(format, path)
     problem = arrays_of("export", problem)
     target = check_output(path, IS_EXPORT, overwrite=overwrite)
-    content = exported(problem, name, certificate)
+    content = export_lines(problem, name, certificate)
     with replacing(target, overwrite=True) as stream:
         for line in content:
             stream.write(f"{line}\n".encode("ascii"))
     return target
 
 
-def exported(problem: Problem, name: str, certificate: Certificate | None = None) -> Iterator[str]:
+def export_lines(
+    problem: Problem, name: str, certificate: Certificate | None = None
+) -> Iterator[str]:
     """The lines of a file of that format."""
     format_ = FORMATS[name]
     small = reduce(problem).problem

@@ -99,7 +99,7 @@ class Tilt(Unlifted):
             return _whole(lowered, precision, limits)
         return _in_blocks(lowered, precision, limits)
 
-    def continued(
+    def continue_from(
         self, problem: Problem, options: Options, starts: Iterable[Duals]
     ) -> Raw[Answer] | None:
         """The solution next to predicted duals; None where it has to be solved afresh.

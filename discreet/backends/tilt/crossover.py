@@ -34,7 +34,7 @@ import numpy as np
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import plain_law
 from discreet.backends.tilt.model import Point
-from discreet.backends.tilt.program import is_linear, sifted
+from discreet.backends.tilt.program import is_linear, solve_by_sifting
 from discreet.backends.tilt.vertex import Vertex, is_entropic, proven_width
 from discreet.measures.mutual_information import phi_divergence
 from discreet.measures.registry import LINEAR
@@ -66,7 +66,7 @@ def crossover(
     of sifting.
     """
     if is_linear(problem):
-        sift = sifted(problem, tilt, precision, columns, gap, deadline=deadline)
+        sift = solve_by_sifting(problem, tilt, precision, columns, gap, deadline=deadline)
         return sift[0] if sift is not None and sift[1].optimal else None
     if any(term.priced and term.measure.name in LINEAR for term in problem.terms):
         return None  # a linear measure beside one that is not

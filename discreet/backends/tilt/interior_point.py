@@ -302,7 +302,7 @@ def _advance(
         for shortened in range(30):
             step = newton.direction(target, predictor)
             length = 0.25**shortened * min(1.0, share * _length(model, at, costs, step))
-            moved = _moved(model, at, step, length, share)
+            moved = _take_step(model, at, step, length, share)
             law = model.law_of(moved.estimator)
             if not (model.chart.leaked(law) > most).any():
                 break
@@ -368,7 +368,7 @@ def _affordable(costs: Array, falls: Array) -> float:
     return min(1.0, float(np.minimum.reduce(reached)))
 
 
-def _moved(model: Model, at: Iterate, step: Step, length: float, share: float) -> Iterate:
+def _take_step(model: Model, at: Iterate, step: Step, length: float, share: float) -> Iterate:
     """The iterate after a step of that length. Its arrays are those of the step, which are
     overwritten.
 

@@ -166,7 +166,7 @@ def shell_top(shell: int | _Index) -> Array:
     return np.asarray(bits, dtype=np.int64).view(np.float64)
 
 
-def classified(
+def classify(
     p_xz: Array, loss: Array, tilt: Array, screen: float = math.inf
 ) -> tuple[Array, _Index, Array]:
     """Margin (nan without mass, inf where screened), cell key and least tilted loss of outcomes [n,
@@ -178,13 +178,13 @@ def classified(
     least = np.empty(count)
     for start in range(0, count, _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
-        margin[part], key[part], least[part] = _classified(
+        margin[part], key[part], least[part] = _classify_few(
             p_xz[:, part], loss[:, part], tilt, screen
         )
     return margin, key, least
 
 
-def _classified(
+def _classify_few(
     p_xz: Array, loss: Array, tilt: Array, screen: float
 ) -> tuple[Array, _Index, Array]:
     """The same of so few outcomes that what is made on the way stays in cache."""
@@ -226,8 +226,8 @@ def numpy_pass(chunk: Chunk, wanted: Pass) -> Scan:
     p_xz, loss = chunk.read()
     if wanted.screen == 0.0:
         return _label_pass(p_xz, loss, wanted)
-    margin, key, least = classified(p_xz, loss, wanted.tilt, wanted.screen)
-    drawn = _drawn(chunk, wanted, p_xz, loss, margin, np.arange(margin.size))
+    margin, key, least = classify(p_xz, loss, wanted.tilt, wanted.screen)
+    drawn = _draw_outcomes(chunk, wanted, p_xz, loss, margin, np.arange(margin.size))
     threshold = wanted.retain
     retained = np.flatnonzero(margin <= threshold)
     massless = np.isnan(margin)
@@ -299,7 +299,7 @@ def _weights(mass: Array, least: Array, strip: int) -> dict[int, Array]:
     return {0: np.stack([np.add.reduceat(mass, starts), np.add.reduceat(least, starts)])}
 
 
-def _drawn(
+def _draw_outcomes(
     chunk: Chunk, wanted: Pass, p_xz: Array, loss: Array, margin: Array, places: _Index
 ) -> Array:
     """Of the outcomes of a chunk at these places, of these margins, those that are drawn."""
@@ -351,7 +351,7 @@ def compiled_pass(chunk: Chunk, wanted: Pass) -> Scan:
         keys=keys,
         counts=counts[keys],
         weights={0: strips.weights} if wanted.strip else {},
-        drawn=_drawn(chunk, wanted, p_xz, loss, margins, strips.unclear),
+        drawn=_draw_outcomes(chunk, wanted, p_xz, loss, margins, strips.unclear),
     )
 
 
@@ -420,12 +420,12 @@ def scan(blocks: Blocks, wanted: Pass, *, threads: int = 0, compiled: bool | Non
     """One pass over all outcomes. Outcomes of no mass are passed over. threads: 0 = all cores."""
     wanted = replace(wanted, screen=max(wanted.screen, wanted.retain))
     pays = compiled_pays(blocks.N) if compiled is None else compiled
-    work = partial(_visited, compiled_pass if pays else numpy_pass, wanted)
+    work = partial(_visit_chunk, compiled_pass if pays else numpy_pass, wanted)
     found: Scan = fold(blocks, work, partial(_together, wanted=wanted), threads=threads)
     return found
 
 
-def _visited(chunk_pass: Callable[[Chunk, Pass], Scan], wanted: Pass, chunk: Chunk) -> Scan:
+def _visit_chunk(chunk_pass: Callable[[Chunk, Pass], Scan], wanted: Pass, chunk: Chunk) -> Scan:
     """The pass over one chunk, with the indices of all outcomes."""
     found = chunk_pass(chunk, wanted)
     weights = {chunk.start + start: rows for start, rows in found.weights.items()}

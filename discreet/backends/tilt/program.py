@@ -94,7 +94,7 @@ def is_linear(problem: Problem) -> bool:
     return problem.terms[0].measure.conditional and equations <= _FEW_EQUATIONS
 
 
-def sifted(
+def solve_by_sifting(
     problem: Problem,
     tilt: Array,
     precision: Precision,
@@ -245,9 +245,9 @@ class _Sifting:
 
     def _solved(self, times: int) -> _Answer | None:
         problem = self._problem
-        small = self._gathered()
+        small = self._gather()
         program = _Restricted(small, self._widened)
-        solved = _refined(program, times)
+        solved = _refine_program(program, times)
         if solved is None:
             return None
         of_small, tilt, prices = program.answer(*solved)
@@ -348,7 +348,7 @@ class _Sifting:
         chosen[np.argpartition((runner - least) / self._problem.p_z, count - 1)[:count]] = True
         return chosen
 
-    def _gathered(self) -> _Small:
+    def _gather(self) -> _Small:
         """Candidates, and those that may get their second best guess or what they hold, one by one;
         sums of all others by label.
         """
@@ -611,7 +611,7 @@ class _Bound:
         ) / self._unit
 
 
-def _refined(program: _Restricted, times: int) -> tuple[Array, Array] | None:
+def _refine_program(program: _Restricted, times: int) -> tuple[Array, Array] | None:
     """Solution, and prices λ ≥ 0 of the rows; None where HiGHS finds none.
 
     times: how often at most it is solved. Once is to the tolerance of HiGHS, `_REFINED` times as

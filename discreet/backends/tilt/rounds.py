@@ -48,14 +48,14 @@ from discreet.backends.tilt.passes import (
     shell_top,
     wanted_margin,
 )
-from discreet.backends.tilt.program import is_linear, sifted
+from discreet.backends.tilt.program import is_linear, solve_by_sifting
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import one_hot
 from discreet.numerics.tilted_losses import least_two
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.duals import feasible_for, no_multipliers
-from discreet.problems.outcomes import Blocks, stored
+from discreet.problems.outcomes import Blocks, is_stored
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import merge_rare_values
 from discreet.problems.streams.sample import sample, strip_for
@@ -161,7 +161,7 @@ def saving_passes(blocks: Blocks) -> int:
     """How many outcomes to retain at least where a pass costs more than they do, most where it
     makes the outcomes.
     """
-    return min(2000, blocks.N // 10_000) * (1 if stored(blocks) else 4)
+    return min(2000, blocks.N // 10_000) * (1 if is_stored(blocks) else 4)
 
 
 def solve_whole(
@@ -176,7 +176,9 @@ def solve_whole(
     found: tuple[Point, Ending] | None = None
     if is_linear(coarse):
         start = near if near is not None and coarse is problem else np.zeros((coarse.m, coarse.n))
-        found = sifted(coarse, start, precision, gap=gap, far=True, deadline=limits.deadline)
+        found = solve_by_sifting(
+            coarse, start, precision, gap=gap, far=True, deadline=limits.deadline
+        )
     if found is None:
         found = solve_interior(
             model_of(coarse, precision),
@@ -233,7 +235,7 @@ class _Rounds:
         try:
             proof = self._nearer(proof)
         except KeyboardInterrupt:
-            return self._ended(self._iterated(proof), proof, "interrupted")
+            return self._end(self._iterate(proof), proof, "interrupted")
         width = math.inf
         reason = ""
         for count in range(1, _ROUNDS + 1):
@@ -248,7 +250,7 @@ class _Rounds:
             if reason:
                 break
         assert self._best is not None
-        return self._ended(self._best, proof, reason or "round limit")
+        return self._end(self._best, proof, reason or "round limit")
 
     def _report(self, what: str, proof: Proof) -> None:
         if self._limits.report is not None and self._best is not None:
@@ -260,7 +262,7 @@ class _Rounds:
 
         last: the width before.
         """
-        solved = self._crossed(proof) or self._iterated(proof)
+        solved = self._cross(proof) or self._iterate(proof)
         if self._best is None or self._better(solved, self._best):
             self._best = solved
         best = self._best
@@ -268,7 +270,7 @@ class _Rounds:
         decided = solved.vertex or solved.source.scan.ties > self._retained
         met = solved is best and _width(best, proof) <= self._precision.bracket
         if not (met and decided):
-            proof = self._improved(proof, solved)
+            proof = self._improve(proof, solved)
         width = _width(best, proof)
         reason = self._ending(width, solved)
         if reason == "optimal" and not (best.vertex or decided) and proof.scan.retained.size:
@@ -289,8 +291,8 @@ class _Rounds:
         iterating again finds none.
         """
         drawn = np.count_nonzero(best.point.columns.max(axis=0) < 1.0)
-        solved = self._crossed(proof) or (
-            self._iterated(proof) if drawn <= best.point.tilt.size else best
+        solved = self._cross(proof) or (
+            self._iterate(proof) if drawn <= best.point.tilt.size else best
         )
         narrow = _width(solved, proof) <= self._precision.bracket
         return solved if solved.vertex and narrow and self._better(solved, best) else best
@@ -312,7 +314,7 @@ class _Rounds:
         # Without cells the small problem was the whole one.
         return "" if solved.source.scan.counts.size else "stalled"
 
-    def _ended(self, best: Found, proof: Proof, reason: str) -> Ended:
+    def _end(self, best: Found, proof: Proof, reason: str) -> Ended:
         return Ended(
             best, proof, Ending(reason, self._iterations, _width(best, proof)), self._passes
         )
@@ -334,7 +336,7 @@ class _Rounds:
         """The Bayes rule, where it keeps the budget."""
         proof = Proof(labels, np.zeros(len(cells.terms)), 0, labels.total)
         found = Found(Point.bayes(cells), True, proof, labels.total, labels.total)
-        return self._ended(found, proof, SLACK)
+        return self._end(found, proof, SLACK)
 
     def _sampled(self, labels: Scan, cells: Problem) -> Proof:
         """The pass under the tilt of a sample, up to a margin that the sample tells."""
@@ -344,7 +346,7 @@ class _Rounds:
         threads = self._limits.threads
         columns, counts = sample(problem.blocks, labels.weights, strip, count, threads=threads)
         self._passes += 1
-        columns = _calibrated(columns, labels.columns.sum(axis=1), problem.n)
+        columns = _calibrate_sample(columns, labels.columns.sum(axis=1), problem.n)
         tilt, multipliers = self._duals_of_sample(columns, cells)
         wanted = 2.0 * self._retained
         least = _SAMPLED * problem.N
@@ -492,7 +494,7 @@ class _Rounds:
         share = 1.0 - self._precision.vertex if proof.scan.counts.size else 1.0
         return _small(self._problem, proof.scan.columns, [share] * len(self._problem.terms))
 
-    def _crossed(self, proof: Proof) -> Found | None:
+    def _cross(self, proof: Proof) -> Found | None:
         """The vertex of the small problem next to the duals at hand, without an iteration.
 
         But for linear programs duals do not lead there where more outcomes tie than are retained.
@@ -508,7 +510,7 @@ class _Rounds:
         )
         return None if vertex is None else self._found(small, proof, vertex)
 
-    def _iterated(self, proof: Proof) -> Found:
+    def _iterate(self, proof: Proof) -> Found:
         """The small problem solved whole, and its vertex."""
         small = self._small(proof)
         point, ending = solve_whole(small, self._precision, self._precision.small, self._limits)
@@ -520,12 +522,12 @@ class _Rounds:
         point = replace(point, columns=within_budget(small, point.columns))
         tilt, multipliers = self._feasible(point.tilt, point.multipliers)
         upper = small.error_probability(point.columns)
-        lower = self._carried(small, proof, tilt, multipliers)
+        lower = self._carry_bound(small, proof, tilt, multipliers)
         vertex = lower > -math.inf and _decides(small, proof.scan.retained.size, point)
         point = replace(point, tilt=tilt, multipliers=multipliers)
         return Found(point, vertex, proof, upper, lower)
 
-    def _carried(self, small: Problem, proof: Proof, tilt: Array, multipliers: Array) -> float:
+    def _carry_bound(self, small: Problem, proof: Proof, tilt: Array, multipliers: Array) -> float:
         """The bound that new duals prove, if no outcome in a cell can have changed its decision;
         else −inf.
 
@@ -536,7 +538,7 @@ class _Rounds:
             return -math.inf
         return float((small.loss + tilt @ small.p_xz).min(axis=0).sum()) - self._price(multipliers)
 
-    def _improved(self, proof: Proof, solved: Found) -> Proof:
+    def _improve(self, proof: Proof, solved: Found) -> Proof:
         """The proof of the new duals, or the one at hand where that is no worse."""
         if -math.inf < solved.lower <= proof.bound:  # known without a pass
             return proof
@@ -585,7 +587,7 @@ def _sample_shares(problem: BlockProblem, columns: Array, cells: Problem) -> lis
     return shares
 
 
-def _calibrated(drawn: Array, sums: Array, n: int) -> Array:
+def _calibrate_sample(drawn: Array, sums: Array, n: int) -> Array:
     """Columns (p_xz, loss) [n + m, K] of a sample, weighted so that they add up to what all
     outcomes do [n + m].
 

@@ -25,14 +25,14 @@ from discreet.backends.tilt.passes import (
     Grouping,
     Pass,
     Scan,
-    classified,
+    classify,
     scan,
     shell_top,
 )
 from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, Limits, solve_whole
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.outcomes import stored
+from discreet.problems.outcomes import is_stored
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 
@@ -54,7 +54,7 @@ def rule_of(
     classes = _in_classes(problem, passed, found.upper, precision, limits)
     if classes is not None and classes[0] <= found.upper * (1.0 + precision.bracket):
         return classes[1]
-    if problem.N <= MOST_RETAINED or stored(problem.blocks):
+    if problem.N <= MOST_RETAINED or is_stored(problem.blocks):
         return _members(problem, found, tilt)
     return _listing(tilt, found.source.scan, found.point.columns) if classes is None else classes[1]
 
@@ -80,7 +80,7 @@ def _members(problem: BlockProblem, found: Found, tilt: Array) -> OutcomeRule:
     drawn = [np.zeros((problem.m, 0))]
     for chunk in problem.blocks.chunks():
         p_xz, loss = chunk.read()
-        key = classified(p_xz, loss, source.tilt, source.screen)[1]
+        key = classify(p_xz, loss, source.tilt, source.screen)[1]
         place = count + np.minimum(np.searchsorted(source.keys, key), source.keys.size - 1)
         own = slice(
             *np.searchsorted(source.retained, (chunk.start, chunk.start + chunk.count)).tolist()
@@ -101,7 +101,7 @@ def _in_classes(
     n = problem.n
     m = problem.m
     count = passed.retained.size
-    _, retained, _ = classified(passed.columns[:n, :count], passed.columns[n:, :count], passed.tilt)
+    _, retained, _ = classify(passed.columns[:n, :count], passed.columns[n:, :count], passed.tilt)
     keys = np.concatenate([retained, passed.keys])
     label, second = np.divmod(keys // SHELLS, m)
     # What is screened is in no band.
@@ -113,7 +113,7 @@ def _in_classes(
         if shell_top(last) > passed.screen:  # of these margins some outcomes are screened
             break
         if (
-            tried := _drawn(
+            tried := _draw_columns(
                 problem, passed.columns, np.where(shell <= last, pair, label), precision, limits
             )
         ) is not None:
@@ -132,7 +132,7 @@ def _in_classes(
     return best
 
 
-def _drawn(
+def _draw_columns(
     problem: BlockProblem,
     columns: Array,
     group: NDArray[np.intp],

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.backends.equations import bordered, least_norm, sizes
+from discreet.backends.equations import least_norm, sizes, solve_bordered
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import plain_law
 from discreet.backends.tilt.model import Point
@@ -217,7 +217,7 @@ class Vertex:
         if self._problem.perfect:
             at = self._private(shares, tilt)
             return None if at is None else self._point(self.columns(at.shares), at, tilt)
-        at = self._started(np.maximum(shares, Precision.settled), tilt, multipliers)
+        at = self._begin(np.maximum(shares, Precision.settled), tilt, multipliers)
         inside = precision.vertex
         while at is not None and inside < 1.0:
             at = self._bound(at, inside)
@@ -266,7 +266,7 @@ class Vertex:
                 each = range(self._problem.m) if term.measure.scope is Scope.POSTERIOR else [-1]
                 yield from ((number, guess) for guess in each)
 
-    def _started(self, shares: Array, tilt: Array, multipliers: Array) -> _Iterate | None:
+    def _begin(self, shares: Array, tilt: Array, multipliers: Array) -> _Iterate | None:
         """The budgets that bind, with their prices: those whose price matters more than what is
         left of them, and where no secret must be private at least one.
         """
@@ -409,7 +409,7 @@ class Vertex:
             left = -self._deviation(at.shares)[:, self._exact].ravel()
             borders = np.concatenate([borders, private.T])
             unused = np.concatenate([unused, left])
-        step = bordered(curvature, borders, unequal, unused)
+        step = solve_bordered(curvature, borders, unequal, unused)
         if step is None:
             return None
         moved = step[: at.shares.size + prices.size]

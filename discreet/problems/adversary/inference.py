@@ -33,7 +33,7 @@ from discreet.measures.law import output_law
 from discreet.numerics.double_double import Array
 from discreet.problems.constraint import Constrained, entropy
 from discreet.problems.problem import Problem
-from discreet.problems.roots import bisected
+from discreet.problems.roots import bisect
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def _invert_fano(equivocation_nats: float, n: int) -> float:
     largest = 1.0 - 1.0 / n  # up to it the left side increases, to log n
     if equivocation_nats >= math.log(n) * (1.0 - 1e-15):
         return largest
-    return float(bisected(below, 0.0, largest)[0])
+    return float(bisect(below, 0.0, largest)[0])
 
 
 def _joint(values: Any) -> Array:

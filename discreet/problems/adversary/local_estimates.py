@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.checks import checked_prior, whole
+from discreet.checks import check_prior, whole
 from discreet.errors import InputError
 from discreet.measures.mutual_information import phi_divergence
 from discreet.numerics.double_double import Array
@@ -33,7 +33,7 @@ from discreet.problems.adversary.inference import (
     summarise,
 )
 from discreet.problems.constraint import entropy
-from discreet.problems.sensors.inputs import checked_law
+from discreet.problems.sensors.inputs import check_law
 from discreet.problems.sensors.several import grouped_sensors
 
 LARGEST_EXACT = 1_000_000
@@ -49,8 +49,8 @@ def local_law(p_z_given_xy: Any, p_xy: Any) -> Array:
     p_z_given_xy   Pr(the sensor reports bin z given x_j, y_i) [n, m, bins]
     p_xy           p(x_j, y_i) [n, m]
     """
-    prior = checked_prior(p_xy)
-    law = checked_law(p_z_given_xy, prior, "p_z_given_xy", sensors=False)
+    prior = check_prior(p_xy)
+    law = check_law(p_z_given_xy, prior, "p_z_given_xy", sensors=False)
     guess = np.argmax((prior[:, :, None] * law).sum(axis=0), axis=0)
     return np.stack([law[:, :, guess == k].sum(axis=2) for k in range(prior.shape[1])], axis=2)
 
@@ -76,20 +76,18 @@ def local_inference(
 
     Raises InputError for arrays that are not probabilities, or no sensors.
     """
-    prior = checked_prior(p_xy)
+    prior = check_prior(p_xy)
     groups = _groups(laws, prior, sensors)
     combinations = math.prod(
         math.comb(count + prior.shape[1] - 1, prior.shape[1] - 1) for _, count in groups
     )
     if exactly or (exactly is None and combinations <= LARGEST_EXACT):
-        return _enumerated(groups, prior)
+        return _enumerate_counts(groups, prior)
     rng = np.random.default_rng(whole(seed, "seed", 0))
-    return _simulated(
-        groups, prior, whole(samples, "samples", 1), rng, check_confidence(confidence)
-    )
+    return _simulate(groups, prior, whole(samples, "samples", 1), rng, check_confidence(confidence))
 
 
-def _enumerated(groups: list[tuple[Array, int]], prior: Array) -> Inference:
+def _enumerate_counts(groups: list[tuple[Array, int]], prior: Array) -> Inference:
     """All combinations of counts, over all groups of identical sensors."""
     seen = grouped_sensors([np.tile(law, (count, 1, 1, 1)) for law, count in groups], prior)
     x_seen = seen.sum(axis=1)
@@ -111,7 +109,7 @@ def _groups(laws: Any, prior: Array, sensors: int | None) -> list[tuple[Array, i
     if sensors is not None:
         return [
             (
-                local_law(checked_law(laws, prior, "laws", sensors=False), prior),
+                local_law(check_law(laws, prior, "laws", sensors=False), prior),
                 whole(sensors, "sensors", 1),
             )
         ]
@@ -122,14 +120,14 @@ def _groups(laws: Any, prior: Array, sensors: int | None) -> list[tuple[Array, i
         )
     found: dict[bytes, tuple[Array, int]] = {}
     for k, law in enumerate(laws):
-        local = local_law(checked_law(law, prior, f"laws[{k}]", sensors=False), prior)
+        local = local_law(check_law(law, prior, f"laws[{k}]", sensors=False), prior)
         found[local.tobytes()] = (local, found.get(local.tobytes(), (local, 0))[1] + 1)
     if not found:
         raise InputError("there is no sensor in laws; give at least one law [n, m, bins]")
     return list(found.values())
 
 
-def _simulated(
+def _simulate(
     groups: list[tuple[Array, int]],
     prior: Array,
     samples: int,

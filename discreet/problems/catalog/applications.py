@@ -175,11 +175,11 @@ def road(
         # what lies beyond 12 standard deviations is under 1e-32
         kept = np.clip(borders, centre - 12.0 * sigma, centre + 12.0 * sigma)
         for y in np.flatnonzero(kept[1:] > kept[:-1]):
-            joint[x, y] = p_x[x] * _smeared(kept[y], kept[y + 1], centre, sigma, noise, edges)
+            joint[x, y] = p_x[x] * _smear(kept[y], kept[y + 1], centre, sigma, noise, edges)
     return joint
 
 
-def _smeared(
+def _smear(
     low: float, high: float, centre: float, sigma: float, noise: float, edges: Array
 ) -> Array:
     """∫ over [low, high] of the normal density (centre, sigma) at s times Pr(s + N(0, noise²) in

@@ -16,7 +16,7 @@ from typing import Annotated
 
 import numpy as np
 
-from discreet.checks import brief, listed, real, whole
+from discreet.checks import as_list, brief, real, whole
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
 from discreet.problems.catalog.paper import paper_edges
@@ -99,7 +99,7 @@ def multi_groups(
     """
     counts = [
         whole(each, "sizes", 1, 10_000)
-        for each in listed(sizes, "sizes", "the number of sensors of every group")
+        for each in as_list(sizes, "sizes", "the number of sensors of every group")
     ]
     weights = _finite(weight_x, "weight_x", len(counts))
     sigmas = _finite(sigma, "sigma", len(counts), least=0.0)
@@ -118,7 +118,7 @@ def _finite(
     values: Sequence[float], what: str, count: int, least: float = -math.inf
 ) -> list[float]:
     """As many finite numbers as asked for, all > least, or InputError."""
-    numbers = [real(value) for value in listed(values, what, f"{count} numbers")]
+    numbers = [real(value) for value in as_list(values, what, f"{count} numbers")]
     if len(numbers) != count:
         raise InputError(f"{what} is {brief(values)}; give {count} numbers")
     for value, number in zip(values, numbers, strict=True):

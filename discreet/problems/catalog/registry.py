@@ -18,7 +18,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from discreet.checks import brief, nearest, positive, shown, whole
+from discreet.checks import brief, format_value, nearest, positive, whole
 from discreet.errors import InputError
 from discreet.measures.measure import Measure
 from discreet.measures.registry import measure_of
@@ -298,7 +298,7 @@ def build(
     for key, value in parameters.items():
         if key not in known:
             listed = (
-                ", ".join(f"{p.name} (default {shown(p.default)})" for p in found.parameters)
+                ", ".join(f"{p.name} (default {format_value(p.default)})" for p in found.parameters)
                 or "none"
             )
             raise InputError(
@@ -318,7 +318,7 @@ def _parse(owner: str, parameter: Parameter, text: str) -> Any:
     except ValueError:
         raise InputError(
             f"{parameter.name} of {owner} is {brief(text)}; give {wanted}, such as its default "
-            f"{shown(parameter.default)}"
+            f"{format_value(parameter.default)}"
         ) from None
 
 

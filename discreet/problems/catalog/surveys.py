@@ -21,7 +21,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.checks import brief, listed
+from discreet.checks import as_list, brief
 from discreet.errors import InputError
 from discreet.problems.binning import DEFAULT_SMOOTHING
 from discreet.problems.catalog.registry import Means, Number, Whole, register
@@ -106,7 +106,7 @@ def _survey(
     bins: Any,
     **counted: Any,
 ) -> Problem:
-    z = listed(z, "z", "names of columns")
+    z = as_list(z, "z", "names of columns")
     for column in (x, y, *z):
         if not isinstance(column, str) or column not in table:
             raise InputError(
@@ -118,7 +118,7 @@ def _survey(
             f"the column {x} of {owner} has {private} values; give a private column "
             "with at most ten"
         )
-    counts = [bins] * len(z) if isinstance(bins, int) else listed(bins, "bins", "whole numbers")
+    counts = [bins] * len(z) if isinstance(bins, int) else as_list(bins, "bins", "whole numbers")
     counts = counts * len(z) if len(counts) == 1 else counts
     if len(counts) != len(z):
         raise InputError(

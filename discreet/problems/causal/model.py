@@ -161,7 +161,7 @@ class CausalProblem(Constrained):
         joint = _trajectories(first, move, seen, hidden, n, steps)
         truths = np.eye(int(guessed.max()) + 1)[guessed]
         losses = np.zeros((m,) * steps + (outcomes**steps,))
-        for step, masses in enumerate(_smoothed(first, move, seen, steps)):
+        for step, masses in enumerate(_smooth(first, move, seen, steps)):
             each = matrix.T @ (truths.T @ masses) / steps  # [m, N^T]
             losses += each.reshape((1,) * step + (m,) + (1,) * (steps - step - 1) + (-1,))
         shape = (outcomes,) * steps
@@ -336,7 +336,7 @@ def _trajectories(first: Array, move: Array, seen: Array, hidden: Any, n: int, s
     return np.asarray(reached.sum(axis=0))
 
 
-def _smoothed(first: Array, move: Array, seen: Array, steps: int) -> list[Array]:
+def _smooth(first: Array, move: Array, seen: Array, steps: int) -> list[Array]:
     """p(state at step t, z_1 … z_T) [S, N^T] of every step, by the passes forward and backward."""
     forward = [first[:, None] * seen]
     for _ in range(1, steps):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from discreet.checks import freeze, listed, real_numbers, whole
+from discreet.checks import as_list, freeze, real_numbers, whole
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import normalise
@@ -48,7 +48,7 @@ class CausalRule(Rule):
         """Normalise and freeze. Raises InputError for another number of kernels, other shapes, or
         what are no numbers.
         """
-        given = listed(kernels, "kernels", f"{tree.steps} arrays, one for each step")
+        given = as_list(kernels, "kernels", f"{tree.steps} arrays, one for each step")
         if len(given) != tree.steps:
             raise InputError(
                 f"there are {len(given)} kernels and {tree.steps} steps; give one for each step"
@@ -128,7 +128,7 @@ class CausalRule(Rule):
             vanished=np.asarray(most * np.outer(faint.any(axis=1), model.p_x > 0.0)),
         )
 
-    def blended_doubt(self, own: float) -> float:
+    def blend_doubt(self, own: float) -> float:
         """The rounding of the weights of both rules, and of their quotients."""
         return 2.0 * own + 8.0 * self.tree.steps * UNIT
 

@@ -114,7 +114,7 @@ def sweep(
     most = 60_000
     for _ in range(200):
         labels, slack = _decide(problem, tilted, cells)
-        found = _joined(problem, tilted, cells, labels, slack)
+        found = _join_cells(problem, tilted, cells, labels, slack)
         # a smaller loss to undecided intervals would not count beside it
         enough = max(target, 0.1 * found.allowance)
         points = _where_to_split(cells.edges, slack, enough, most - labels.size)
@@ -124,7 +124,7 @@ def sweep(
             break
         before = found.slack
         cells = cells.split(problem, points)
-    return _joined(problem, tilted, cells, labels, slack, narrow=True)
+    return _join_cells(problem, tilted, cells, labels, slack, narrow=True)
 
 
 def _first_edges(problem: ContinuousProblem) -> Array:
@@ -291,7 +291,7 @@ def _where_to_split(edges: Array, slack: Array, target: float, room: int) -> Arr
     return np.unique(points[(low < points) & (points < high) & np.isfinite(points)])
 
 
-def _joined(
+def _join_cells(
     problem: ContinuousProblem,
     tilted: _Tilted,
     cells: _Cells,

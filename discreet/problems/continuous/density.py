@@ -35,7 +35,7 @@ from discreet.problems.continuous.families import (
     known_breakpoints,
     ratio_family,
 )
-from discreet.problems.roots import bisected, midpoints
+from discreet.problems.roots import bisect, midpoints
 from discreet.problems.sensors.bins import has_own_sf
 
 LEVELS = np.array(
@@ -236,7 +236,11 @@ def component(entry: Any, what: str) -> Component:
     bare = _functions(entry, what)
     lower, higher = _quantiles(bare, entry, LEVELS)
     given = known_breakpoints(entry)
-    points = _located(bare, entry) if given is None else np.asarray(list(given), dtype=np.float64)
+    points = (
+        _locate_turning_points(bare, entry)
+        if given is None
+        else np.asarray(list(given), dtype=np.float64)
+    )
     bends = known_bends(entry)
     found = replace(
         bare,
@@ -291,20 +295,20 @@ def _quantiles(bare: Component, entry: Any, levels: Array) -> tuple[Array, Array
             ) from None
         if all(np.isfinite(each).all() for each in found):
             return found
-    return _bisected(bare, levels, 0), _bisected(bare, levels, 1)
+    return _bisect_quantiles(bare, levels, 0), _bisect_quantiles(bare, levels, 1)
 
 
-def _bisected(bare: Component, levels: Array, side: int) -> Array:
+def _bisect_quantiles(bare: Component, levels: Array, side: int) -> Array:
     """Quantiles of the lower (side 0) or upper (1) tail by bisection in the coordinate asinh z."""
 
     def before(x: Array) -> NDArray[np.bool_]:
         return np.asarray((bare.tails(np.sinh(x))[side] < levels) ^ (side == 1))
 
     ends = np.full(levels.shape, 700.0)  # sinh of more would overflow
-    return np.asarray(np.sinh(bisected(before, -ends, ends)[0]))
+    return np.asarray(np.sinh(bisect(before, -ends, ends)[0]))
 
 
-def _located(bare: Component, entry: Any) -> Array:
+def _locate_turning_points(bare: Component, entry: Any) -> Array:
     """Turning points of an unknown density: where its values on a fine grid of quantiles turn.
 
     Each turn is narrowed by golden section; the support's ends, where known, are added.

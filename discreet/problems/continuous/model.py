@@ -22,9 +22,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from discreet.checks import (
+    check_name,
+    check_prior,
     check_table,
-    checked_name,
-    checked_prior,
     freeze,
     loss_table,
     positive,
@@ -96,7 +96,7 @@ class ContinuousProblem(Constrained):
         own cdf. Equal distributions (the same object, or the same scipy family with the same
         parameters) are recognised as one density.
         """
-        prior = checked_prior(p_xy)
+        prior = check_prior(p_xy)
         matrix = loss_table(loss_matrix, prior.shape[1])
         components, weights = _components(check_table(distributions, prior), prior)
         freeze(
@@ -105,7 +105,7 @@ class ContinuousProblem(Constrained):
             loss_matrix=matrix,
             components=components,
             private=weights.sum(axis=1),
-            name=checked_name(name),
+            name=check_name(name),
         )
         freeze(
             self,

@@ -159,9 +159,9 @@ class IntervalRule(Rule):
         """A blend on the rule's own partition."""
         return IntervalRule(self.edges, self.on_outcomes().blended(share, towards).estimator)
 
-    def blended_doubt(self, own: float) -> float:
+    def blend_doubt(self, own: float) -> float:
         """That of the matrix on the partition."""
-        return self.on_outcomes().blended_doubt(own)
+        return self.on_outcomes().blend_doubt(own)
 
     def error_probability(self, problem: ContinuousProblem) -> float:
         """Error probability (expected loss), exact through the cdf."""

@@ -15,12 +15,12 @@ import numpy as np
 
 from discreet.checks import (
     TOTAL_TOLERANCE,
+    as_list,
     as_numbers,
     brief,
+    check_prior,
     check_table,
-    checked_prior,
     freeze,
-    listed,
     real_numbers,
     whole,
 )
@@ -39,7 +39,7 @@ def single_sensor(distributions: Sequence[Sequence[Any]], p_xy: Any, edges: Any)
     Raises InputError for a bad p_xy, edges that do not increase, or a distribution with more than
     1e-9 of its mass outside the edges (less is spread over the bins by normalising).
     """
-    prior = checked_prior(p_xy)
+    prior = check_prior(p_xy)
     bins = check_edges(edges)
     laws = check_table(distributions, prior)
     joint = np.zeros((*prior.shape, bins.size - 1))
@@ -58,8 +58,8 @@ def binned_law(distributions: Sequence[Sequence[Any]], edges: Any) -> Array:
     bins = check_edges(edges)
     wanted = "n rows of m frozen distributions each"
     rows = [
-        listed(row, "a row of distributions", wanted)
-        for row in listed(distributions, "distributions", wanted)
+        as_list(row, "a row of distributions", wanted)
+        for row in as_list(distributions, "distributions", wanted)
     ]
     if any(len(row) != len(rows[0]) for row in rows):
         raise InputError(f"distributions is not a table; give {wanted}")

@@ -22,7 +22,7 @@ otherwise: 4 GiB.
 """
 
 
-def checked_law(law: Any, prior: Array, what: str, sensors: bool) -> Array:
+def check_law(law: Any, prior: Array, what: str, sensors: bool) -> Array:
     """A law [n, m, bins], or with `sensors` one per sensor [sensors, n, m, bins], whose rows sum to
     one.
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.checks import checked_prior, listed, whole
+from discreet.checks import as_list, check_prior, whole
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
 from discreet.problems.sensors.counts import (
@@ -27,7 +27,7 @@ from discreet.problems.sensors.counts import (
     lattice_size,
     law_bytes,
 )
-from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, checked_law, count_text
+from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, check_law, count_text
 
 
 def iid_sensors(
@@ -43,10 +43,10 @@ def iid_sensors(
     probabilities within 1e-9 or a model that takes more than `max_bytes` of memory to build.
     """
     sensors = whole(sensors, "sensors", 1)
-    prior = checked_prior(p_xy)
-    law = checked_law(p_z_given_xy, prior, "p_z_given_xy", sensors=False)
+    prior = check_prior(p_xy)
+    law = check_law(p_z_given_xy, prior, "p_z_given_xy", sensors=False)
     remedy = "take fewer sensors or bins, stream them (discreet.problems.lattice_problem)"
-    return _pooled(law[None], sensors, prior, max_bytes, remedy, alike=True)
+    return _pool_counts(law[None], sensors, prior, max_bytes, remedy, alike=True)
 
 
 def mixed_sensors(p_z_given_xy: Any, p_xy: Any, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Array:
@@ -63,12 +63,14 @@ def mixed_sensors(p_z_given_xy: Any, p_xy: Any, *, max_bytes: int = DEFAULT_MAX_
 
     Pooling forgets which sensor said what. Where that matters, count by group (`grouped_sensors`).
     """
-    prior = checked_prior(p_xy)
-    laws = checked_law(p_z_given_xy, prior, "p_z_given_xy", sensors=True)
-    return _pooled(laws, laws.shape[0], prior, max_bytes, "take fewer sensors or bins", alike=False)
+    prior = check_prior(p_xy)
+    laws = check_law(p_z_given_xy, prior, "p_z_given_xy", sensors=True)
+    return _pool_counts(
+        laws, laws.shape[0], prior, max_bytes, "take fewer sensors or bins", alike=False
+    )
 
 
-def _pooled(
+def _pool_counts(
     laws: Array, sensors: int, prior: Array, max_bytes: int, remedy: str, *, alike: bool
 ) -> Array:
     bins = laws.shape[3]
@@ -98,10 +100,10 @@ def grouped_sensors(
     the sensors of the group are identical. Raises InputError for arrays that are not probabilities
     within 1e-9 or a model that takes more than `max_bytes` of memory to build.
     """
-    prior = checked_prior(p_xy)
+    prior = check_prior(p_xy)
     laws = [
-        checked_law(law, prior, f"groups[{g}]", sensors=True)
-        for g, law in enumerate(listed(groups, "groups", "one law per group"))
+        check_law(law, prior, f"groups[{g}]", sensors=True)
+        for g, law in enumerate(as_list(groups, "groups", "one law per group"))
     ]
     sizes = [law.shape[0] for law in laws]
     bins = [law.shape[3] for law in laws]
@@ -130,8 +132,8 @@ def grouped_count_vectors(
     Within a group the order is that of `count_vectors`. Raises InputError if making them takes more
     than `max_bytes`.
     """
-    sizes = [whole(size, "sizes", 0) for size in listed(sizes, "sizes", "one number per group")]
-    bins = [whole(count, "bins", 1) for count in listed(bins, "bins", "one number per group")]
+    sizes = [whole(size, "sizes", 0) for size in as_list(sizes, "sizes", "one number per group")]
+    bins = [whole(count, "bins", 1) for count in as_list(bins, "bins", "one number per group")]
     if len(sizes) != len(bins):
         raise InputError(
             f"sizes has {len(sizes)} entries and bins {len(bins)}; give one of each for every group"
@@ -160,8 +162,8 @@ def _lattices(sizes: Sequence[int], bins: Sequence[int]) -> list[int]:
 def _allow_groups(sizes: Sequence[int], bins: Sequence[int], needed: int, max_bytes: int) -> None:
     vectors = count_text(math.prod(_lattices(sizes, bins)))
     what = (
-        f"groups of {_joined(sizes)} sensors with {_joined(bins)} bins have {vectors} vectors "
-        "of counts"
+        f"groups of {_join_numbers(sizes)} sensors with {_join_numbers(bins)} bins have {vectors} "
+        "vectors of counts"
     )
     remedy = (
         "stream them (discreet.problems.grouped_problem), join groups whose sensors differ little"
@@ -182,11 +184,10 @@ def index_sensors(
     N is the product of the numbers of bins. Raises InputError for arrays that are not probabilities
     within 1e-9 or a model that takes more than `max_bytes` of memory to build.
     """
-    prior = checked_prior(p_xy)
-    sensors = listed(p_z_given_xy, "p_z_given_xy", "one law per sensor")
+    prior = check_prior(p_xy)
+    sensors = as_list(p_z_given_xy, "p_z_given_xy", "one law per sensor")
     laws = [
-        checked_law(law, prior, f"p_z_given_xy[{s}]", sensors=False)
-        for s, law in enumerate(sensors)
+        check_law(law, prior, f"p_z_given_xy[{s}]", sensors=False) for s, law in enumerate(sensors)
     ]
     bins = [law.shape[2] for law in laws]
     remedy = (
@@ -202,7 +203,7 @@ def index_vectors(bins: Sequence[int], *, max_bytes: int = DEFAULT_MAX_BYTES) ->
 
     Raises InputError if making them takes more than `max_bytes`.
     """
-    shape = [whole(count, "bins", 1) for count in listed(bins, "bins", "one number per group")]
+    shape = [whole(count, "bins", 1) for count in as_list(bins, "bins", "one number per group")]
     _allow_reports(
         shape, math.prod(shape) * 4 * len(shape), max_bytes, ("take fewer sensors or bins")
     )
@@ -211,7 +212,7 @@ def index_vectors(bins: Sequence[int], *, max_bytes: int = DEFAULT_MAX_BYTES) ->
 
 def _allow_reports(bins: Sequence[int], needed: int, max_bytes: int, remedy: str) -> None:
     what = (
-        f"{len(bins)} sensors with {_joined(bins)} bins have {count_text(math.prod(bins))} "
+        f"{len(bins)} sensors with {_join_numbers(bins)} bins have {count_text(math.prod(bins))} "
         "vectors of reports"
     )
     allow(needed, max_bytes, what, remedy)
@@ -235,7 +236,7 @@ def _product_bytes(sizes: Sequence[int], pairs: int) -> int:
     return 8 * (total * pairs + 2 * (total // sizes[-1]) + pairs * sum(sizes))
 
 
-def _joined(numbers: Sequence[int]) -> str:
+def _join_numbers(numbers: Sequence[int]) -> str:
     """1, 2 and 3; long lists are shortened, equal numbers stated once."""
     if len(set(numbers)) == 1:
         return str(numbers[0])

@@ -24,12 +24,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from discreet.checks import listed
+from discreet.checks import as_list
 from discreet.errors import Absent, InputError
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget, Term
-from discreet.problems.folds import FAN, Node, finished, found_in, joined
+from discreet.problems.folds import FAN, Node, found_in, join_nodes, merge_nodes
 from discreet.problems.outcomes import Chunk, chunk_size
 from discreet.problems.streams.sources import block_problem
 
@@ -70,7 +70,11 @@ def from_dask(
     """
     _require_dask()
     return block_problem(
-        _opened(_pairs_of(p_xz, loss)), budget, equivocation=equivocation, terms=terms, name=name
+        _open_pairs(_pairs_of(p_xz, loss)),
+        budget,
+        equivocation=equivocation,
+        terms=terms,
+        name=name,
     )
 
 
@@ -108,7 +112,7 @@ class DaskBlocks:
         """Chunks that bring their outcomes here when they are read, one at a time."""
         for (start, stop), part in zip(pairwise([*self.starts, self.N]), self.parts, strict=True):
             for at in range(start, stop, self.size):
-                yield Chunk(at, min(self.size, stop - at), partial(_fetched, part, at))
+                yield Chunk(at, min(self.size, stop - at), partial(_fetch_pair, part, at))
 
     def fold(
         self,
@@ -122,13 +126,13 @@ class DaskBlocks:
         import dask
         from dask.delayed import delayed
 
-        visit = delayed(_visited, pure=False)
-        join = delayed(_joined, pure=False)
+        visit = delayed(_visit_part, pure=False)
+        join = delayed(_join_parts, pure=False)
         found = [visit(part, *told, work, merge) for part, told in self._told(given)]
         while len(found) > FAN:
             found = [join(found[at : at + FAN], merge) for at in range(0, len(found), FAN)]
-        nodes: list[Node[Found]] = _joined(dask.compute(*found, optimize_graph=False), merge)
-        return finished(nodes, merge)
+        nodes: list[Node[Found]] = _join_parts(dask.compute(*found, optimize_graph=False), merge)
+        return merge_nodes(nodes, merge)
 
     def _told(
         self, given: Mapping[int, Any] | None
@@ -165,15 +169,15 @@ class Partition:
         for p_xz, loss in self.pairs:
             for at in range(0, p_xz.shape[1], self.size):
                 here = slice(at, min(at + self.size, p_xz.shape[1]))
-                yield Chunk(start + at, here.stop - at, partial(_sliced, p_xz, loss, here))
+                yield Chunk(start + at, here.stop - at, partial(_slice_pair, p_xz, loss, here))
             start += p_xz.shape[1]
 
 
-def _sliced(p_xz: Array, loss: Array, here: slice) -> _Pair:
+def _slice_pair(p_xz: Array, loss: Array, here: slice) -> _Pair:
     return p_xz[:, here], loss[:, here]
 
 
-def _fetched(part: _Delayed, start: int) -> _Pair:
+def _fetch_pair(part: _Delayed, start: int) -> _Pair:
     from dask.delayed import delayed
 
     found: _Pair = delayed(_read, pure=False)(part, start).compute()
@@ -184,27 +188,27 @@ def _read(part: Partition, start: int) -> _Pair:
     return next(chunk.read() for chunk in part.chunks() if chunk.start == start)
 
 
-def _visited(
+def _visit_part(
     part: Partition,
     first: int,
     given: Mapping[int, Any] | None,
     work: Callable[..., Found],
     merge: Callable[[list[Found]], Found],
 ) -> list[Node[Found]]:
-    return joined(found_in(part.chunks(), part.start, first, work, given), merge)
+    return join_nodes(found_in(part.chunks(), part.start, first, work, given), merge)
 
 
-def _joined(
+def _join_parts(
     parts: Sequence[list[Node[Found]]], merge: Callable[[list[Found]], Found]
 ) -> list[Node[Found]]:
-    return joined(chain.from_iterable(parts), merge)
+    return join_nodes(chain.from_iterable(parts), merge)
 
 
 # -- opening
 # --------------------------------------------------------------------------------------------------
 
 
-def _opened(pairs: list[_Delayed]) -> DaskBlocks:
+def _open_pairs(pairs: list[_Delayed]) -> DaskBlocks:
     """Persist the pairs, learn their sizes, and cut them into parts of whole chunks."""
     import dask
     from dask.delayed import delayed
@@ -220,7 +224,7 @@ def _opened(pairs: list[_Delayed]) -> DaskBlocks:
     size = chunk_size(ends[-1])
     starts = _starts(ends, size)
     make = delayed(_part, pure=False)
-    cut = delayed(_cut, pure=False)
+    cut = delayed(_cut_pair, pure=False)
     parts = list[_Delayed]()
     for start, stop in pairwise([*starts, ends[-1]]):
         pieces = []
@@ -269,26 +273,26 @@ def _part(start: int, size: int, pieces: Sequence[_Pair]) -> Partition:
         count = piece[0].shape[1]
         missing = min(count, size - held) if held else 0
         if missing:
-            open_.append(_cut(piece, 0, missing))
+            open_.append(_cut_pair(piece, 0, missing))
             held += missing
             if held == size:
-                pairs.append(_concatenated(open_))
+                pairs.append(_concatenate_pairs(open_))
                 open_ = []
                 held = 0
         whole = (count - missing) // size * size
         if whole:
-            pairs.append(_cut(piece, missing, missing + whole))
+            pairs.append(_cut_pair(piece, missing, missing + whole))
         if missing + whole < count:
-            open_.append(_cut(piece, missing + whole, count))
+            open_.append(_cut_pair(piece, missing + whole, count))
             held += count - missing - whole
-    return Partition(start, size, tuple([*pairs, _concatenated(open_)] if open_ else pairs))
+    return Partition(start, size, tuple([*pairs, _concatenate_pairs(open_)] if open_ else pairs))
 
 
-def _cut(pair: _Pair, start: int, stop: int) -> _Pair:
+def _cut_pair(pair: _Pair, start: int, stop: int) -> _Pair:
     return pair[0][:, start:stop], pair[1][:, start:stop]
 
 
-def _concatenated(pairs: list[_Pair]) -> _Pair:
+def _concatenate_pairs(pairs: list[_Pair]) -> _Pair:
     if len(pairs) == 1:
         return pairs[0]
     return np.concatenate([pair[0] for pair in pairs], axis=1), np.concatenate(
@@ -348,7 +352,7 @@ def _blocks(given: Any, what: str) -> list[_Delayed]:
         "or a list of delayed blocks"
     )
     if isinstance(given, list | tuple):
-        blocks = listed(given, what, "a list of delayed blocks")
+        blocks = as_list(given, what, "a list of delayed blocks")
     elif is_dask_collection(given) and hasattr(given, "rechunk"):
         if given.ndim != 2:
             raise InputError(

@@ -24,14 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from discreet.checks import listed
+from discreet.checks import as_list
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array, dd_sum
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.outcomes import CHUNK_OUTCOMES, Chunk
 from discreet.problems.sensors.counts import count_law, count_vectors, lattice_size, law_bytes
-from discreet.problems.sensors.inputs import checked_law, count_text
+from discreet.problems.sensors.inputs import check_law, count_text
 from discreet.problems.streams.lattice import Lattice, problem_of
 
 _TABLES = 1 << 29
@@ -59,12 +59,12 @@ class GroupLattice(Lattice):
     ) -> None:
         super().__init__(p_xy, loss_matrix, tail)
         laws = [
-            checked_law(law, self.prior, f"groups[{g}]", sensors=True)
-            for g, law in enumerate(listed(groups, "groups", "one law per group"))
+            check_law(law, self.prior, f"groups[{g}]", sensors=True)
+            for g, law in enumerate(as_list(groups, "groups", "one law per group"))
         ]
-        self.size = _allowed_size(laws, self.prior)
+        self.size = _check_size(laws, self.prior)
         self._pairs = np.argwhere(self.prior > 0.0)
-        found = [_kept(law, self.prior, tail / len(laws)) for law in laws]
+        found = [_keep_likely(law, self.prior, tail / len(laws)) for law in laws]
         tables = [table for table, _ in found]
         self._keep(math.prod(table.shape[1] for table in tables))
         prior = self.prior[tuple(self._pairs.T)]
@@ -75,11 +75,11 @@ class GroupLattice(Lattice):
         weight = (prior - self.rest[tuple(self._pairs.T)]) / np.prod(
             [dd_sum(table)[0] for table in tables], axis=0
         )
-        cut = _cut([table.shape[1] for table in tables])
+        cut = _find_cut([table.shape[1] for table in tables])
         self._left = reduce(_product, tables[:cut], weight[:, None])
         self._right = reduce(_product, tables[cut:], np.ones((len(prior), 1)))
 
-    def _generated(self) -> Iterator[Chunk]:
+    def _generate_chunks(self) -> Iterator[Chunk]:
         """Runs of whole rows of the right table, or pieces of one row."""
         rows = self._left.shape[1]
         width = self._right.shape[1]
@@ -130,7 +130,7 @@ def grouped_problem(
     return problem_of(lattice, budget, equivocation, name)
 
 
-def _allowed_size(laws: Sequence[Array], prior: Array) -> int:
+def _check_size(laws: Sequence[Array], prior: Array) -> int:
     """How many outcomes there are; InputError where they, or their tables, are too many."""
     sizes = [lattice_size(law.shape[0], law.shape[3]) for law in laws]
     what = (
@@ -144,7 +144,7 @@ def _allowed_size(laws: Sequence[Array], prior: Array) -> int:
             "visited; "
             "join groups whose sensors differ little"
         )
-    cut = _cut(sizes)
+    cut = _find_cut(sizes)
     tables = 16 * prior.size * (math.prod(sizes[:cut]) + math.prod(sizes[cut:]) + sum(sizes))
     needed = tables + max(
         law_bytes(law.shape[0], law.shape[3], prior.size, alike=False) for law in laws
@@ -157,14 +157,14 @@ def _allowed_size(laws: Sequence[Array], prior: Array) -> int:
     return math.prod(sizes)
 
 
-def _cut(sizes: Sequence[int]) -> int:
+def _find_cut(sizes: Sequence[int]) -> int:
     """After how many groups to cut, so that the products on both sides are smallest together."""
     return min(
         range(len(sizes) + 1), key=lambda cut: math.prod(sizes[:cut]) + math.prod(sizes[cut:])
     )
 
 
-def _kept(law: Array, prior: Array, tail: float) -> tuple[Array, Array]:
+def _keep_likely(law: Array, prior: Array, tail: float) -> tuple[Array, Array]:
     """The probabilities of a group's count vectors [pairs, kept], and what is left out of each pair
     [pairs], at most.
     """

@@ -31,16 +31,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.checks import checked_prior, loss_table, positive, whole
+from discreet.checks import check_prior, loss_table, positive, whole
 from discreet.errors import InputError
 from discreet.numerics.compiled import compiled_available
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget, constraint_of, one_term
 from discreet.problems.outcomes import CHUNK_OUTCOMES, Chunk, in_order
-from discreet.problems.roots import bisected
+from discreet.problems.roots import bisect
 from discreet.problems.sensors.counts import deviance, lattice_size, log_factor
-from discreet.problems.sensors.inputs import checked_law, count_text
+from discreet.problems.sensors.inputs import check_law, count_text
 from discreet.problems.streams.lattice_kernels import (
     Run,
     Tables,
@@ -68,7 +68,7 @@ class Lattice(ABC):
     def __init__(self, p_xy: Any, loss_matrix: Any, tail: float) -> None:
         """tail: the most mass that may be left out, from 0 to ½."""
         self.tail = positive(tail, "tail", zero=True, most=0.5)
-        self.prior = checked_prior(p_xy)
+        self.prior = check_prior(p_xy)
         self.loss_matrix = loss_table(loss_matrix, self.prior.shape[1])
         self.n = self.prior.shape[0]
         self.m = self.loss_matrix.shape[1]
@@ -81,12 +81,12 @@ class Lattice(ABC):
 
     def chunks(self) -> Iterator[Chunk]:
         """Runs of at most 65,536 outcomes, and last the rest."""
-        yield from self._generated()
+        yield from self._generate_chunks()
         if self.left_out:
             yield Chunk(self.N - 1, 1, self._read_rest)
 
     @abstractmethod
-    def _generated(self) -> Iterator[Chunk]:
+    def _generate_chunks(self) -> Iterator[Chunk]:
         """The chunks of the outcomes that are not left out."""
 
     def _read_rest(self) -> tuple[Array, Array]:
@@ -135,9 +135,9 @@ class CountLattice(Lattice):
     ) -> None:
         self.sensors = whole(sensors, "sensors", 1)
         super().__init__(p_xy, loss_matrix, tail)
-        law = checked_law(p_z_given_xy, self.prior, "p_z_given_xy", sensors=False)
+        law = check_law(p_z_given_xy, self.prior, "p_z_given_xy", sensors=False)
         self.bins = law.shape[2]
-        self.size = _allowed_size(self.sensors, self.bins, self.prior)
+        self.size = _check_size(self.sensors, self.bins, self.prior)
         # from 2^16 outcomes on waiting for a compiled kernel pays
         self._compiled = (
             compiled_available() and self.size >= 1 << 16 if compiled is None else compiled
@@ -149,7 +149,7 @@ class CountLattice(Lattice):
         self._normalise(tail, threads)
         self.tail = float(self.rest.sum())
 
-    def _generated(self) -> Iterator[Chunk]:
+    def _generate_chunks(self) -> Iterator[Chunk]:
         for run in self._runs:
             yield Chunk(run.start, run.count, partial(self._read, run))
 
@@ -235,7 +235,7 @@ def lattice_problem(
     return problem_of(lattice, budget, equivocation, name)
 
 
-def _allowed_size(sensors: int, bins: int, prior: Array) -> int:
+def _check_size(sensors: int, bins: int, prior: Array) -> int:
     if bins < 2:
         raise InputError(
             "p_z_given_xy has one bin, so its counts say nothing; give at least two bins"
@@ -295,5 +295,5 @@ def _limit(tail: float, degrees: int) -> float:
     def above(x: Array) -> NDArray[np.bool_]:
         return np.asarray(degrees * (1.0 + np.log(x / degrees)) - x > math.log(tail))
 
-    _, x = bisected(above, degrees, 10.0 * (degrees - math.log(tail)) + 10.0)
+    _, x = bisect(above, degrees, 10.0 * (degrees - math.log(tail)) + 10.0)
     return (float(x) + degrees * math.log(2.0)) * (1.0 + 1e-9)  # covers the rounding of S

@@ -58,11 +58,11 @@ def sample(
             drawn[start] = strips[chosen] - begin, places[chosen] - ends[strips[chosen]]
         begin += here.size
     return fold(
-        blocks, partial(_draw, strip, step, per_error), _joined, threads=threads, given=drawn
+        blocks, partial(_draw, strip, step, per_error), _join_samples, threads=threads, given=drawn
     )
 
 
-def _joined(parts: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+def _join_samples(parts: list[tuple[Array, Array]]) -> tuple[Array, Array]:
     return np.concatenate([part[0] for part in parts], axis=1), np.concatenate(
         [part[1] for part in parts]
     )

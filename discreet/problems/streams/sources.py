@@ -18,8 +18,8 @@ from discreet.checks import (
     are_masses,
     check_ceiling,
     check_entries,
+    check_name,
     check_stray_losses,
-    checked_name,
     refuse_total,
     whole,
 )
@@ -64,8 +64,8 @@ def block_problem(
         raise InputError("the terms state their budgets; leave budget and equivocation out")
     chosen = one_term(LeakageBudget(math.inf), blocks.n) if terms is None else terms
     check_rows(chosen, blocks.n)
-    checked = partial(_checked, blocks.n, blocks.m, compiled_pays(blocks.N), chosen)
-    seen, sums = fold(blocks, checked, _added, threads=threads)
+    checked = partial(_check_chunk, blocks.n, blocks.m, compiled_pays(blocks.N), chosen)
+    seen, sums = fold(blocks, checked, _add_totals, threads=threads)
     if seen != blocks.N:
         raise InputError(
             f"the blocks hold {seen} outcomes but say N = {blocks.N}; state the number they hold"
@@ -79,20 +79,20 @@ def block_problem(
     totals = [1.0 if abs(total - 1.0) <= ROUNDED_TOTAL else total for total in totals]
     if any(total != 1.0 for total in totals):
         by = np.repeat([*totals, totals[0]], [*(sum(term.sizes) for term in chosen), blocks.m])
-        blocks = Mapped(blocks, partial(_scaled, by))
+        blocks = Mapped(blocks, partial(_scale_pairs, by))
         sums = sums[0] / by, sums[1] / by
     p_x, losses = np.split(sums[0] + sums[1], [blocks.n])
     if terms is None:
         terms = one_term(constraint_of(budget, equivocation, [p_x]), blocks.n)
-    return BlockProblem(blocks, terms, p_x, losses, checked_name(name))
+    return BlockProblem(blocks, terms, p_x, losses, check_name(name))
 
 
-def _added(parts: list[tuple[int, DoubleDouble]]) -> tuple[int, DoubleDouble]:
+def _add_totals(parts: list[tuple[int, DoubleDouble]]) -> tuple[int, DoubleDouble]:
     """How many outcomes, and their totals."""
     return sum(count for count, _ in parts), reduce(dd_add, [totals for _, totals in parts])
 
 
-def _checked(
+def _check_chunk(
     n: int, m: int, compiled: bool, terms: tuple[Term, ...], chunk: Chunk
 ) -> tuple[int, DoubleDouble]:
     """How many outcomes a chunk has, and their totals [n + m], after checking all entries."""
@@ -145,7 +145,7 @@ class _Source:
     chunks: Callable[[], Iterator[Chunk]]
 
 
-def _scaled(totals: Array, p_xz: Array, loss: Array) -> Pairs:
+def _scale_pairs(totals: Array, p_xz: Array, loss: Array) -> Pairs:
     """Every row of p_xz and loss divided by a total [n + m]."""
     n = len(p_xz)
     return p_xz / totals[:n, None], loss / totals[n:, None]
@@ -180,10 +180,10 @@ def blocks_from(
     if N is None:
         N = sum(a.shape[1] for a, _ in _pairs(factory, *sizes))
     N = whole(N, "N", 1)
-    return _Source(*sizes, N, partial(_iterated, factory, *sizes, N))
+    return _Source(*sizes, N, partial(_iterate_chunks, factory, *sizes, N))
 
 
-def _iterated(
+def _iterate_chunks(
     factory: Callable[[], Iterable[Pairs]], n: int, m: int, outcomes: int
 ) -> Iterator[Chunk]:
     start = 0

@@ -25,7 +25,7 @@ from discreet.backends.registry import (
     refuse_unknown_names,
     refuse_unserved,
 )
-from discreet.checks import listed
+from discreet.checks import as_list
 from discreet.errors import InputError, Unsupported
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import arrays_of
@@ -35,7 +35,7 @@ from discreet.reports.advice.evidence import (
     Features,
     Observation,
     Option,
-    joined,
+    join_observations,
     observations_of,
 )
 from discreet.reports.advice.prediction import Prospect, TimeModel, comparable_kind, prospects, rank
@@ -43,7 +43,7 @@ from discreet.reports.measurements import (
     Configuration,
     Measurement,
     Stakes,
-    grouped,
+    group_by,
     reference_measurements,
 )
 from discreet.showing.data import chosen, plain
@@ -145,7 +145,7 @@ def advise(
     """
     Options(gap=gap, time_limit=seconds)  # refuses what is out of range
     arrays = arrays_of("advise", problem)
-    asked = None if among is None else tuple(listed(among, "among", "names of backends"))
+    asked = None if among is None else tuple(as_list(among, "among", "names of backends"))
     refuse_unknown_names(name.partition(":")[0] for name in asked or ())
     peers = peers or asked is not None
     own = _rows(results)
@@ -156,7 +156,7 @@ def advise(
         [cell for cell in cells if cell.is_about(arrays)] for cells in (every, every_local)
     )
     features = Features.of_problem(arrays)
-    cells = joined(shipped, local, factor)
+    cells = join_observations(shipped, local, factor)
     considered = prospects(cells, features, gap) if cells else _by_capability(problem, gap)
     if asked is not None:
         considered = [
@@ -213,7 +213,7 @@ def _rows(results: Iterable[Measurement | str | Path]) -> list[Measurement]:
     given = (
         [results]
         if isinstance(results, str | Path)
-        else listed(results, "results", "rows and paths", empty=True)
+        else as_list(results, "results", "rows and paths", empty=True)
     )
     paths = [each for each in given if not isinstance(each, Measurement)]
     rows = [each for each in given if isinstance(each, Measurement)]
@@ -234,7 +234,7 @@ def machine_factor(shipped: Sequence[Observation], local: Sequence[Observation])
     than three of them.
     """
     models: dict[tuple[Option, str, str, int], TimeModel] = {}
-    by_key = grouped(
+    by_key = group_by(
         shipped, lambda cell: (cell.option, cell.features.kind, cell.measure, cell.secrets)
     )
     same = {(cell.option, cell.identity): cell.seconds for cell in shipped}

@@ -34,7 +34,7 @@ from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
-from discreet.reports.measurements import Configuration, Measurement, Stakes, grouped
+from discreet.reports.measurements import Configuration, Measurement, Stakes, group_by
 from discreet.reports.statistics.trials import comparable, control_of
 
 FEATURES = (
@@ -242,11 +242,11 @@ def observations_of(rows: Iterable[Measurement], *, local: bool = False) -> list
             row.gap_target,
         )
 
-    found = grouped(tried, lambda row: (option(row), row.problem_hash))
+    found = group_by(tried, lambda row: (option(row), row.problem_hash))
     return [_cell(chosen, repeats, local, control) for (chosen, _), repeats in found.items()]
 
 
-def joined(
+def join_observations(
     shipped: Iterable[Observation], local: Iterable[Observation], factor: float
 ) -> list[Observation]:
     """Shipped cells, their times multiplied by how much slower this machine is, replaced by local

@@ -41,7 +41,7 @@ from discreet.backends.contract import Options
 from discreet.backends.solution import Status
 from discreet.numerics.double_double import Array
 from discreet.reports.advice.evidence import Features, Observation, Option
-from discreet.reports.measurements import grouped
+from discreet.reports.measurements import group_by
 from discreet.showing.data import chosen, plain
 
 
@@ -275,7 +275,7 @@ def prospects(cells: Sequence[Observation], features: Features, gap: float) -> l
     is asked for `gap`.
     """
     kind = comparable_kind(cells, features)
-    found = grouped(
+    found = group_by(
         (cell for cell in cells if cell.features.kind == kind), lambda cell: cell.option
     )
     tight = {

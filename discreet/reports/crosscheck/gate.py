@@ -121,7 +121,7 @@ def run_crosscheck(
         nonlocal left
         share = max(1.0, (within - (time.monotonic() - started)) * jobs / max(left, 1))
         left -= 1
-        served = _served(selection, name)
+        served = _served_instances(selection, name)
         tried = attempt_all(name, [each.problem for each in served], gap, time_limit, share)
         return [
             (each, run.conclude(each.problem, one, options))
@@ -137,7 +137,9 @@ def run_crosscheck(
         name for (_, name), solution in solutions.items() if solution.certificate is not None
     }
     opinions = {key: second_opinion(solution, gap) for key, solution in solutions.items()}
-    findings = [_skipped(name, solutions) for name in dict.fromkeys(required) if name in silent]
+    findings = [
+        _skipped_finding(name, solutions) for name in dict.fromkeys(required) if name in silent
+    ]
     for each in selection.instances:
         own = {
             name: solutions[each.title, name] for name in names if (each.title, name) in solutions
@@ -149,12 +151,12 @@ def run_crosscheck(
     )
 
 
-def _served(selection: Selection, name: str) -> list[SeededInstance]:
+def _served_instances(selection: Selection, name: str) -> list[SeededInstance]:
     able = capabilities().get(name)
     return [each for each in selection.instances if able is None or not able.refusal(each.problem)]
 
 
-def _skipped(name: str, solutions: dict[tuple[str, str], Solution]) -> Finding:
+def _skipped_finding(name: str, solutions: dict[tuple[str, str], Solution]) -> Finding:
     why = next(
         (found.message for (_, backend), found in solutions.items() if backend == name),
         "it was given no instance",

@@ -24,7 +24,7 @@ from discreet.reports.asv_results import AsvRecord, commits_figure
 from discreet.reports.measurements import SHARED, SUBMITTED, Measurement
 from discreet.reports.outputs import replace_file
 from discreet.reports.statistics.aggregates import SHIFT_PERCENTILE
-from discreet.reports.statistics.claims import weighed
+from discreet.reports.statistics.claims import has_weight
 from discreet.reports.statistics.numbers import TABLES, statistics_of
 from discreet.reports.statistics.numbers import report_numbers as report_numbers
 from discreet.reports.statistics.scaling import WIDEST
@@ -66,7 +66,7 @@ def report_page(
         raise InputError(
             "there are no measurements to report; give the results of a discreet bench that has run"
         )
-    data, lines = page_data(cleaned(rows), asv, source)
+    data, lines = page_data(clean_rows(rows), asv, source)
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace(
         "<", "\\u003c"
     )
@@ -156,7 +156,7 @@ _TABLES = {
 """The tables of attempts: each heading with the column of its values."""
 
 
-def cleaned(rows: Sequence[Measurement]) -> list[Measurement]:
+def clean_rows(rows: Sequence[Measurement]) -> list[Measurement]:
     """The rows without folders of a machine, in the order of their trials, which does not depend on
     the order given.
     """
@@ -173,12 +173,12 @@ def page_data(
     page = _Page(pictures.tones(trials(rows)), control)
 
     def seconds(row: Measurement) -> Any:
-        told = numerals.told(plain(row.seconds))
+        told = numerals.in_words(plain(row.seconds))
         return told if row.seconds == 0.0 or comparable(row, control) else f"{told} {SHARED}"
 
     others = {
         "seconds": seconds,
-        "weighed": weighed,
+        "weighed": has_weight,
         "leaks": wording.excess,
         "bracket": lambda row: numerals.bracket(row.lower, row.upper),
     }
@@ -238,7 +238,7 @@ class _Page:
         """The contents of each section for these rows; the columns hold single attempts."""
         found = statistics_of(rows, self.control)
         told = {
-            name: numerals.told(plain(found[name]))
+            name: numerals.in_words(plain(found[name]))
             for name in found
             if name not in ("leaks", "work_precision")
         }
@@ -262,10 +262,10 @@ class _Page:
                 for each in found[name]
             }
             lines = [
-                {"contestant": who, "shares": numerals.told(own)} for who, own in shares.items()
+                {"contestant": who, "shares": numerals.in_words(own)} for who, own in shares.items()
             ]
             figure = self.figure(pictures.profile_figure(name, found[name], self.tone))
-            told[name] = {"at": numerals.told(list(at)), "lines": lines, "figure": figure}
+            told[name] = {"at": numerals.in_words(list(at)), "lines": lines, "figure": figure}
         return {name: self._content(words) for name, words in told.items()}
 
     def _content(self, words: Any) -> int:
@@ -292,7 +292,8 @@ def _columns(
     columns: dict[str, Any] = {}
     for name in (*names, *others):
         values = [
-            numerals.told(plain(others.get(name, attrgetter(name))(record))) for record in records
+            numerals.in_words(plain(others.get(name, attrgetter(name))(record)))
+            for record in records
         ]
         place = {different: k for k, different in enumerate(dict.fromkeys(values))}
         columns[name] = {"values": list(place), "at": [place[each] for each in values]}

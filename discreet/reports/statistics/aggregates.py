@@ -78,8 +78,7 @@ def means(found: Sequence[Trial]) -> tuple[Mean, ...]:
         own = [met[name] for met in table.values() if name in met]
         failures = sum(not trial.success for trial in own)
         result += [
-            _mean(name, k, [_charged(trial, k) for trial in own], failures, shift)
-            for k in PENALTIES
+            _mean(name, k, [_charge(trial, k) for trial in own], failures, shift) for k in PENALTIES
         ]
         result.append(_mean(name, None, [met[name].seconds for met in shared], 0, shift))
     return tuple(result)
@@ -110,7 +109,7 @@ def student_quantile(free: int) -> float:
     return float(stdtrit(free, 0.975))
 
 
-def _charged(trial: Trial, k: float) -> float:
+def _charge(trial: Trial, k: float) -> float:
     if trial.success:
         return trial.seconds
     return k * max(trial.limit if math.isfinite(trial.limit) else 0.0, trial.seconds)

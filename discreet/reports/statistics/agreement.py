@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
-from discreet.reports.measurements import Measurement, grouped
+from discreet.reports.measurements import Measurement, group_by
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,14 @@ def agreements(rows: Iterable[Measurement]) -> tuple[Agreement, ...]:
     """Every pair of configurations on every problem that both answered, with all repeats and gaps
     of both.
     """
-    found = grouped(
+    found = group_by(
         (row for row in rows if row.answered), lambda row: (row.problem_hash, row.instance)
     )
     pairs = (
         _agreement(key[1], *one, *other)
         for key in sorted(found)
         for one, other in combinations(
-            sorted(grouped(found[key], lambda row: row.label).items()), 2
+            sorted(group_by(found[key], lambda row: row.label).items()), 2
         )
     )
     return tuple(pair for pair in pairs if pair is not None)
@@ -68,7 +68,7 @@ def agreements(rows: Iterable[Measurement]) -> tuple[Agreement, ...]:
 
 def summarise(pairs: Sequence[Agreement]) -> list[Pair]:
     """A `Pair` for every two configurations with a case in common, in the order of their names."""
-    met = grouped(pairs, lambda pair: (pair.first, pair.second))
+    met = group_by(pairs, lambda pair: (pair.first, pair.second))
     return [
         Pair(
             *names, len(own), sum(each.agree for each in own), max(each.difference for each in own)

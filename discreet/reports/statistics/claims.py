@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from discreet.backends.solution import Status
-from discreet.reports.measurements import Measurement, grouped
+from discreet.reports.measurements import Measurement, group_by
 from discreet.reports.statistics.trials import NOT_TRIED
 
 
@@ -47,7 +47,7 @@ def claims_success(claimed: str) -> bool:
     )
 
 
-def weighed(row: Measurement) -> bool:
+def has_weight(row: Measurement) -> bool:
     """Whether there is a leakage to weigh a claim by: an answer called solved, under a finite
     budget.
     """
@@ -84,14 +84,14 @@ class ClaimRecord:
 
 def claim_records(rows: Iterable[Measurement]) -> tuple[ClaimRecord, ...]:
     """One record a solver configuration, by label; attempts that were not tried are left out."""
-    found = grouped((row for row in rows if row.status not in NOT_TRIED), lambda row: row.label)
+    found = group_by((row for row in rows if row.status not in NOT_TRIED), lambda row: row.label)
     return tuple(_record(label, found[label]) for label in sorted(found))
 
 
 def claimed_leaks(rows: Iterable[Measurement]) -> list[Measurement]:
     """Every answer that its backend called solved, under a finite budget, in a fixed order."""
     return sorted(
-        filter(weighed, rows),
+        filter(has_weight, rows),
         key=lambda row: (row.label, row.instance, row.gap_target, row.leakage_over_budget),
     )
 
@@ -113,7 +113,7 @@ def failure_groups(rows: Iterable[Measurement]) -> tuple[Failure, ...]:
     """Every attempt that is not certified, grouped by configuration, status and reason; the most
     frequent first.
     """
-    found = grouped(
+    found = group_by(
         (row for row in rows if not row.certified),
         lambda row: (row.label, row.status, reason_of(row)),
     )
@@ -141,9 +141,11 @@ def reason_of(row: Measurement) -> str:
 
 def _record(label: str, rows: list[Measurement]) -> ClaimRecord:
     solved = [row for row in rows if claims_success(row.claimed)]
-    ratios = [row.leakage_over_budget for row in rows if weighed(row) and row.regime != "perfect"]
+    ratios = [
+        row.leakage_over_budget for row in rows if has_weight(row) and row.regime != "perfect"
+    ]
     deviations = [
-        row.own_private_within for row in rows if weighed(row) and row.regime == "perfect"
+        row.own_private_within for row in rows if has_weight(row) and row.regime == "perfect"
     ]
     return ClaimRecord(
         label,

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.reports.measurements import Measurement, grouped
+from discreet.reports.measurements import Measurement, group_by
 from discreet.reports.statistics.aggregates import student_quantile
 from discreet.reports.statistics.trials import Trial
 
@@ -111,8 +111,8 @@ def series_by_size(found: Iterable[Trial], size: str) -> tuple[CostCurve, ...]:
         trial for trial in found if trial.success and trial.seconds > 0.0 and place(trial) > 0.0
     )
     series = []
-    for name, own in sorted(grouped(solved, lambda trial: trial.label).items()):
-        sizes, trials = zip(*sorted(grouped(own, place).items()), strict=True)
+    for name, own in sorted(group_by(solved, lambda trial: trial.label).items()):
+        sizes, trials = zip(*sorted(group_by(own, place).items()), strict=True)
         series.append(
             CostCurve(
                 name, sizes, tuple(median(trial.seconds for trial in same) for same in trials)
@@ -168,7 +168,7 @@ def sweeps(found: Sequence[Trial], noise: float = 1.0) -> tuple[SizeSweep, ...]:
     """
     # Files are different problems.
     alike = (trial for trial in found if trial.rows[0].entry != "file")
-    groups = grouped(
+    groups = group_by(
         alike, lambda trial: (trial.rows[0].entry, trial.rows[0].limit, trial.rows[0].gap_target)
     )
     kinds = ("outcomes", "sensors", "alphabet")

@@ -21,7 +21,7 @@ from statistics import median
 
 from discreet.backends.solution import Status
 from discreet.lazy import cached_property
-from discreet.reports.measurements import Measurement, grouped
+from discreet.reports.measurements import Measurement, group_by
 
 NOT_TRIED = frozenset({Status.UNSUPPORTED, Status.ABSENT})
 """The backend does not serve the task, or is not installed: neither success nor failure."""
@@ -131,7 +131,7 @@ def trials(rows: Iterable[Measurement], control: float | None = None) -> tuple[T
     """
     rows = list(rows)
     control = control_of(rows) if control is None else control
-    found = grouped(
+    found = group_by(
         rows, lambda row: (Task(row.instance, row.gap_target, row.problem_hash), row.label)
     )
     made = []
@@ -157,5 +157,5 @@ def labels_of(found: Iterable[Trial]) -> tuple[str, ...]:
 
 def by_task(found: Iterable[Trial]) -> dict[Task, dict[str, Trial]]:
     """task -> configuration -> trial, of those that were tried."""
-    tried = grouped((trial for trial in found if trial.tried), lambda trial: trial.task)
+    tried = group_by((trial for trial in found if trial.tried), lambda trial: trial.task)
     return {task: {trial.label: trial for trial in own} for task, own in tried.items()}

@@ -30,7 +30,7 @@ from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems import catalog
 from discreet.problems.problem import Problem
 from discreet.reports import notation
-from discreet.reports.measurements import Configuration, typed
+from discreet.reports.measurements import Configuration, format_label
 from discreet.reports.study.machine import machine, versions
 from discreet.reports.study.plan import AccuracyProfile, AttemptLimits, InstanceSpec, Study
 
@@ -168,7 +168,7 @@ def cells_of(study: Study) -> Work:
                 profile,
                 repeat,
                 study.limits,
-                _skipped(study, instance.problem, each, profile, able),
+                _skip_reason(study, instance.problem, each, profile, able),
             )
             for spec, instance in built
             for each in study.backends
@@ -227,7 +227,7 @@ def _is_usual(problem: Problem) -> bool:
     return problem.measures == (MUTUAL_INFORMATION,)
 
 
-def _skipped(
+def _skip_reason(
     study: Study,
     problem: Problem,
     each: Configuration,
@@ -295,5 +295,5 @@ def _build(spec: InstanceSpec) -> Iterator[Instance]:
         for word in spec.budgets:
             problem = notation.problem(name, parameters, notation.read_budget(word))
             yield Instance(
-                typed(name, parameters), name, found.family, plain, word, problem, spec.note
+                format_label(name, parameters), name, found.family, plain, word, problem, spec.note
             )

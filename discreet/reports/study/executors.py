@@ -89,7 +89,7 @@ class Executor:
         """Give back what was taken."""
 
 
-def checked(words: str) -> tuple[type[Executor], str]:
+def check_executor(words: str) -> tuple[type[Executor], str]:
     """Kind and detail of an executor as typed; InputError for other words, Absent where its library
     is not installed.
     """
@@ -108,13 +108,13 @@ def checked(words: str) -> tuple[type[Executor], str]:
 
 
 @contextlib.contextmanager
-def opened(words: str, folder: Path, limits: AttemptLimits) -> Iterator[Executor]:
+def open_executor(words: str, folder: Path, limits: AttemptLimits) -> Iterator[Executor]:
     """The executor of these words, until the block ends.
 
     Raises InputError and Absent as `checked` does, and InputError where no scheduler or queue
     answers.
     """
-    kind, detail = checked(words)
+    kind, detail = check_executor(words)
     executor = kind(detail, folder, limits)
     try:
         yield executor
@@ -281,7 +281,7 @@ class _Queue(Executor):
         return (os.cpu_count() or 1) if self._here else _JOBS
 
     def submit(self, function: Callable[..., Any], *given: Any) -> Any:
-        with _uninterrupted(), _quiet_children() if self._here else contextlib.nullcontext():
+        with _defer_interrupt(), _quiet_children() if self._here else contextlib.nullcontext():
             self._jobs.append(_Job(self._executor.submit(function, *given)))
         return self._jobs[-1]
 
@@ -308,7 +308,7 @@ class _Queue(Executor):
 
 
 @contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
+def _defer_interrupt() -> Iterator[None]:
     """Ctrl-C waits until the block ends, so that a job that is handed in is known, and can be
     cancelled.
     """

@@ -61,7 +61,9 @@ def versions(backend: str, settings: Mapping[str, Any]) -> dict[str, str]:
     """
     able = capabilities_of(backend)
     libraries = able.libraries if able else ()
-    named = [value for value in settings.values() if isinstance(value, str) and _installed(value)]
+    named = [
+        value for value in settings.values() if isinstance(value, str) and _is_installed(value)
+    ]
     found = {"python": platform.python_version()}
     return found | {
         name: version_of(name)
@@ -70,7 +72,7 @@ def versions(backend: str, settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 @cache
-def _installed(word: str) -> bool:
+def _is_installed(word: str) -> bool:
     return (
         word.isidentifier() and word not in sys.stdlib_module_names and version_of(word) != "absent"
     )
@@ -111,7 +113,7 @@ def _git(*words: str) -> str:
     return done.stdout.strip()
 
 
-def scrubbed(text: str) -> str:
+def scrub_paths(text: str) -> str:
     """The text with folders of this machine cut off paths: what is inside a package stays, home and
     other folders go.
     """
@@ -135,7 +137,7 @@ def without_hosts(rows: Iterable[Measurement]) -> list[Measurement]:
 def without_folders(row: Measurement) -> Measurement:
     """The row with its words scrubbed."""
     words = {
-        name: scrubbed(getattr(row, name))
+        name: scrub_paths(getattr(row, name))
         for name in ("problem", "message", "traceback", "claimed")
     }
     return replace(row, **words)  # type: ignore[arg-type]

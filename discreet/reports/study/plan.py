@@ -135,7 +135,7 @@ def parse_study(text: str, where: str) -> Study:
     if not names:
         raise FileError(f"{where} has no profiles; add [profiles.default] with gap = 1e-9")
     backends = tuple(
-        _configuration(each, names, place) for each, place in _numbered(data, "backends", top)
+        _configuration(each, names, place) for each, place in _number_tables(data, "backends", top)
     )
     _refuse_twice([each.label for each in backends], f"{top}backends")
     labels = list(
@@ -143,10 +143,12 @@ def parse_study(text: str, where: str) -> Study:
     )
     return Study(
         data["name"],
-        tuple(_instance(each, labels, place) for each, place in _numbered(data, "instances", top)),
+        tuple(
+            _instance(each, labels, place) for each, place in _number_tables(data, "instances", top)
+        ),
         backends,
         profiles,
-        tuple(_reach(each, labels, place) for each, place in _numbered(data, "reach", top)),
+        tuple(_reach(each, labels, place) for each, place in _number_tables(data, "reach", top)),
         AttemptLimits(**data.get("limits", {})),
         data.get("repeats", 1),
         data.get("seed", 0),
@@ -154,7 +156,7 @@ def parse_study(text: str, where: str) -> Study:
     )
 
 
-def _numbered(data: Mapping[str, Any], key: str, top: str) -> list[tuple[dict[str, Any], str]]:
+def _number_tables(data: Mapping[str, Any], key: str, top: str) -> list[tuple[dict[str, Any], str]]:
     """The tables under a key, each with its place."""
     return [(each, f"{top}{key}[{k}]") for k, each in enumerate(data.get(key, ()), start=1)]
 
@@ -172,9 +174,9 @@ def _refuse_settings(settings: Mapping[str, Any], backend: str, place: str, name
     """Raise FileError for a backend or a setting that is not known; `named` is where the backend is
     named.
     """
-    _known([backend], backend_names(), "backend", named)
+    _check_known([backend], backend_names(), "backend", named)
     with contextlib.suppress(Broken):  # the cells will say so
-        _known(
+        _check_known(
             settings, load_backend(backend).capabilities.settings, f"setting of {backend}", place
         )
 
@@ -243,11 +245,11 @@ def _words(
     table: Mapping[str, Any], key: str, known: Iterable[str], what: str, place: str
 ) -> tuple[str, ...] | None:
     """The words of a list, which have to be known; None where it is not given."""
-    _known(table.get(key, ()), known, what, f"{place}.{key}")
+    _check_known(table.get(key, ()), known, what, f"{place}.{key}")
     return tuple(table[key]) if key in table else None
 
 
-def _known(words: Iterable[str], known: Iterable[str], what: str, place: str) -> None:
+def _check_known(words: Iterable[str], known: Iterable[str], what: str, place: str) -> None:
     """Raise FileError, with the nearest word, for one that is not known."""
     known = sorted(known)
     for word in words:
@@ -365,5 +367,5 @@ def _check_table(table: dict[str, Any], schema: dict[str, Any], place: str) -> N
     for key, each in table.items():
         inner = f"{place}{key[:80]}"
         if "*" not in kinds:
-            _known([key], kinds, "key of a study", inner)
+            _check_known([key], kinds, "key of a study", inner)
         _check(each, kinds.get(key, kinds.get("*")), inner)

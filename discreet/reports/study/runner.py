@@ -29,12 +29,12 @@ from discreet.backends.solution import Solution, Status
 from discreet.errors import DiscreetError, FileError, InputError
 from discreet.problems.certificate import Certificate
 from discreet.problems.reduction import reduce
-from discreet.reports.measurements import Measurement, Stakes, grouped, share
+from discreet.reports.measurements import Measurement, Stakes, group_by, share
 from discreet.reports.second_opinion import second_opinion
 from discreet.reports.study.cells import Cell
 from discreet.reports.study.control import control_seconds
 from discreet.reports.study.executors import Executor
-from discreet.reports.study.machine import commit, load, machine, scrubbed, versions
+from discreet.reports.study.machine import commit, load, machine, scrub_paths, versions
 from discreet.reports.study.store import Store
 
 Watch = Callable[[int, int, str, float], None]
@@ -59,7 +59,7 @@ def estimated_seconds(cells: Iterable[Cell], rows: Iterable[Measurement]) -> flo
     """How long these cells will take together: each as long as the mean of its configuration's
     rows, or of all.
     """
-    timed = grouped((row for row in rows if row.wall_seconds > 0.0), lambda row: row.label)
+    timed = group_by((row for row in rows if row.wall_seconds > 0.0), lambda row: row.label)
     means = {
         label: statistics.fmean(row.wall_seconds for row in own) for label, own in timed.items()
     }
@@ -190,7 +190,7 @@ class _Work:
         if not reason:
             raise self._fault(error) from None
         if cell.key in self.lost:
-            row = _failed(self.name, cell, f"{reason}, and again when the cell ran alone")
+            row = _failed_row(self.name, cell, f"{reason}, and again when the cell ran alone")
             self._keep(cell, replace(row, machine={}, commit=""), 1)
         else:
             self.lost.add(cell.key)
@@ -238,9 +238,9 @@ def run_cell(run: str, study: str, cell: Cell) -> Measurement | DiscreetError:
     except FileError as error:
         return error
     except InputError as error:  # a setting of bad value
-        row = _failed(study, cell, str(error))
+        row = _failed_row(study, cell, str(error))
     except Exception as error:
-        row = _failed(study, cell, f"{type(error).__name__}: {error}", traceback.format_exc())
+        row = _failed_row(study, cell, f"{type(error).__name__}: {error}", traceback.format_exc())
     return replace(row, host=platform.node())
 
 
@@ -259,7 +259,7 @@ def _other_versions(cell: Cell) -> str:
     return next(told, "")
 
 
-def _failed(study: str, cell: Cell, message: str, trace: str = "") -> Measurement:
+def _failed_row(study: str, cell: Cell, message: str, trace: str = "") -> Measurement:
     """The row of a cell that has no answer, for another reason than its backend."""
     tried = Attempt(cell.configuration.backend, None, Status.FAILED, message, traceback=trace)
     row = row_of(
@@ -365,9 +365,9 @@ def row_of(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measur
         gap_target=cell.profile.gap,
         repeat=cell.repeat,
         status=solution.status,
-        message=scrubbed(solution.message),
-        traceback=scrubbed(tried.traceback),
-        claimed=scrubbed(solution.claimed or ""),
+        message=scrub_paths(solution.message),
+        traceback=scrub_paths(tried.traceback),
+        claimed=scrub_paths(solution.claimed or ""),
         **{
             name: getattr(judged, name)
             for name in (

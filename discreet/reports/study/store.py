@@ -27,7 +27,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import IO, Any, get_type_hints
 
-from discreet.checks import listed
+from discreet.checks import as_list
 from discreet.errors import FileError
 from discreet.files import parquet
 from discreet.reports.measurements import (
@@ -273,7 +273,7 @@ def read_results(paths: Iterable[str | Path]) -> list[Measurement]:
     """
     found: dict[tuple[str, str], Measurement] = {}
     for place in map(
-        path_text, listed(paths, "results", "a list of folders and files", empty=True)
+        path_text, as_list(paths, "results", "a list of folders and files", empty=True)
     ):
         for row in _read(Path(place)):
             found.setdefault((row.cell, row.started), row)

@@ -69,7 +69,7 @@ class Submission:
             return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
 
 
-def checked_program(name: str) -> str:
+def check_program(name: str) -> str:
     """The name of a program as a label; InputError for one that the notation of backends does not
     hold, or of a backend.
     """
@@ -211,7 +211,7 @@ def _row(
     study: Study, program: str, found: Submission, profile: AccuracyProfile, best: Solution
 ) -> Measurement:
     cell = Cell(found.instance, Configuration(program), profile, 0, study.limits, "")
-    solutions = list(_judged(program, found, profile, best))
+    solutions = list(_judge_submission(program, found, profile, best))
     solution = min(
         solutions, key=lambda each: (each.status is not Status.CERTIFIED, each.relative_gap)
     )
@@ -222,7 +222,7 @@ def _row(
     return replace(row, cell=key, submitted=found.digest, machine={}, wall_seconds=0.0)
 
 
-def _judged(
+def _judge_submission(
     program: str, found: Submission, profile: AccuracyProfile, best: Solution
 ) -> Iterable[Solution]:
     """The verdicts by the answer's own duals, or those derived from it, and by the duals of our
