@@ -39,8 +39,8 @@ def curve_rows(turns: int = 30) -> None:
     pieces: dict[str, list[tuple[Any, str, Any]]] = {
         "as it is": [],
         "vectors by singular values": vectors,
-        "and one share as any number of them": [*vectors, (vertex, "bordered", as_any)],
-        "every point from nothing": [(Tilt, "continued", lambda *_: None)],
+        "and one share as any number of them": [*vectors, (vertex, "solve_bordered", as_any)],
+        "every point from nothing": [(Tilt, "continue_from", lambda *_: None)],
         "rows are split for every answer": [(Problem, "rows", None)],
         "a ratio test that looks at all at first": [
             (crossing, "math", SimpleNamespace(**{**vars(math), "isqrt": lambda _: 1}))

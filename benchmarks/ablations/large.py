@@ -103,11 +103,11 @@ def rounds_rows() -> None:
 
         with replaced(rounds, "wanted_margin", scaled):
             rounds_row(f"margins of {words} as many outcomes", problems)
-    with replaced(rounds._Rounds, "_crossed", lambda *_: None):
+    with replaced(rounds._Rounds, "_cross", lambda *_: None):
         rounds_row("no vertex before the first iteration", problems)
     with replaced(rounds._Rounds, "_vertex", lambda _, proof, best: best):
         rounds_row("no look for a vertex where bounds have met", problems)
-    with replaced(rounds._Rounds, "_carried", lambda *_: -math.inf):
+    with replaced(rounds._Rounds, "_carry_bound", lambda *_: -math.inf):
         rounds_row("no bound without a pass", problems)
     with replaced(rounds._Rounds, "_again", lambda _, proof: proof):
         rounds_row("no pass with more retained or unscreened", problems)
@@ -164,7 +164,7 @@ def rounds_rows() -> None:
         rounds_row("iterates again however many are drawn", weighted)
     generated: list[Problem | BlockProblem] = [lattice(30, 8, sigma) for sigma in (1.0, 0.1)]
     rounds_row("outcomes generated at every pass", generated)
-    with replaced(rounds, "stored", lambda blocks: True):
+    with replaced(rounds, "is_stored", lambda blocks: True):
         rounds_row("retains no more of them than of arrays", generated)
 
 
