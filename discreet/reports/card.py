@@ -269,12 +269,14 @@ def _trial_parts(
                 _at_most(own["leakage_at_most"]),
             ]
         verdict = "kept the budget" if row["passed"] else "not shown to keep it"
-        lines.append(
-            [*line, _number(row["error"]["estimate"]), "taken" if row["taken"] else verdict]
-        )
+        if row["taken"]:
+            lottery = row.get("lottery", 0.0)
+            verdict = f"taken, with a lottery for {100.0 * lottery:.3g} %" if lottery else "taken"
+        lines.append([*line, _number(row["error"]["estimate"]), verdict])
     note = (
-        "Rules were tried from the smallest budget on; the last that was shown to keep the "
-        "budget is taken."
+        "Rules were tried from a budget on that the other people chose. The last that was shown to "
+        "keep the budget is taken, or the next one, with a lottery that makes the same guess for a "
+        "share of the people. The numbers are those without a lottery."
     )
     return [note, figure, Table("Rules that were tried", [*heads, "errors", ""], lines)]
 
