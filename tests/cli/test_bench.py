@@ -148,9 +148,12 @@ def test_a_damaged_cell_is_set_aside_and_measured_again(study):
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_an_interrupt_says_what_is_kept(study):
     Path(study).write_text(STUDY.replace("[4, 5]", "{ from = 4, to = 60, points = 30 }"))
+    # Not measured: an interrupt that finds coverage inside its lock ends in a deadlock there.
+    measured = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")
+    variables = {k: v for k, v in command.environment().items() if k not in measured}
     running = subprocess.Popen(
         [sys.executable, "-m", "discreet", "bench", study, "--out", "results"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=command.environment(),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables,
     )  # fmt: skip
     assert within(120, lambda: any(Path("results").glob("cells/[!.]*.parquet")))
     running.send_signal(signal.SIGINT)
