@@ -32,7 +32,7 @@ PROTOCOL = {
 }
 # By these `discreet.people` finds limits of a measure over a region.
 LIMITS = {
-    *("contrast", "contributions", "dilution", "largest_level", "least_leakage"),
+    *("contrast", "contributions", "diluted", "dilution", "largest_level", "least_leakage"),
     *("level_from_information", "rates_ceiling", "ratio_terms", "tangents_level", "worth"),
 }
 FILE = Path(__file__).with_name("public_api.txt")

@@ -214,6 +214,12 @@ class Measure(ABC):
             return 1.0
         return 1.0 - self.level(budget) / self.level(leakage) * (1.0 - OUTWARD)
 
+    def diluted(self, leakage: float, share: float) -> float:
+        """What a rule of at most this leakage leaks at most with that share of a constant guess."""
+        if self.scope is Scope.POSTERIOR or math.isinf(leakage):
+            return leakage
+        return self.amount((1.0 - share) * self.level(leakage))
+
     def contributions(self, rates: Array, shares: Array) -> Array:
         """What guesses with these rates [k, n] add in groups with these shares [n]: g or, of each
         posterior, G.

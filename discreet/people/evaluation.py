@@ -26,7 +26,7 @@ from discreet.checks import as_numbers, check_columns, loss_table
 from discreet.errors import InputError
 from discreet.lazy import cached_property
 from discreet.measures.each_guess import LocalDifferentialPrivacy
-from discreet.measures.measure import Measure, Scope
+from discreet.measures.measure import Measure
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.region import Region
 from discreet.measures.registry import CONDITIONAL, MEASURES, measure_of
@@ -87,13 +87,6 @@ class Lottery:
     share: float
     guess: int
     before: Evaluation
-
-    def limit(self, measure: Measure, leakage: float) -> float:
-        """What the rule leaks at most, if it leaks at most so much without the lottery."""
-        level = measure.level(leakage)
-        if measure.scope is not Scope.POSTERIOR:
-            level *= 1.0 - self.share
-        return measure.amount(level) if np.isfinite(level) else leakage
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +199,7 @@ class Evaluation:
         region = self.region_given_truth if chosen.conditional else self.region
         low, high = limits_of(chosen, region)
         if (lottery := self.lottery) is not None:
-            high = lottery.limit(chosen, lottery.before.leakage_by(chosen).high)
+            high = chosen.diluted(lottery.before.leakage_by(chosen).high, lottery.share)
         estimate = (
             leakage_of(chosen, region.rates, region.shares, region.given)
             if len(self.guesses) > 1
@@ -220,7 +213,7 @@ class Evaluation:
         limit beside it.
         """
         if (lottery := self.lottery) is not None:
-            return lottery.limit(self.measure, lottery.before.at_most)
+            return self.measure.diluted(lottery.before.at_most, lottery.share)
         table = np.concatenate([*self.by_truth], axis=1) if self.measure.conditional else self.table
         given = len(self.by_truth) if self.measure.conditional else 1
         return upper_limit(self.measure, table, self.confidence, self.counted, given)
