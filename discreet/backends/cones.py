@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Block:
+class ConeBlock:
     """Rows in one cone. `power` is that of a power cone, else 0.
 
     ENTROPY    three rows (x, y, z) with y e^{x/y} ≤ z and y > 0, or in its closure
@@ -63,7 +63,7 @@ class ConeProgram:
     right: Array
     equations: int
     inequalities: int
-    blocks: tuple[Block, ...]
+    blocks: tuple[ConeBlock, ...]
 
     @classmethod
     def of(cls, program: Program) -> ConeProgram:
@@ -121,7 +121,7 @@ class _Cones:
 
     def __init__(self, variables: int) -> None:
         self.variables = variables
-        self.blocks = list[Block]()
+        self.blocks = list[ConeBlock]()
         self.rows = list[Sum]()
         self.budgets = list[Sum]()
         self.limits = list[float]()
@@ -131,7 +131,7 @@ class _Cones:
         self.variables += 1
         return self.variables - 1
 
-    def _add(self, block: Block, *members: Sum) -> None:
+    def _add(self, block: ConeBlock, *members: Sum) -> None:
         """Its members are slacks, so their rows have the opposite sign."""
         self.blocks.append(block)
         self.rows += [(places, [-factor for factor in factors]) for places, factors in members]
@@ -168,7 +168,7 @@ class _Cones:
             extra.append(self._new())
             independent = prior / part.root
             self._add(
-                Block(Cone.ENTROPY),
+                ConeBlock(Cone.ENTROPY),
                 ([extra[-1]], [1.0]),
                 ([guess, place], [independent, 1.0]),
                 ([guess], [independent]),
@@ -184,7 +184,7 @@ class _Cones:
             ([place], [2.0 / math.sqrt(p)])
             for place, p in zip(deviation, group.prior.tolist(), strict=True)
         ]
-        self._add(Block(Cone.QUADRATIC, len(sums)), *sums)
+        self._add(ConeBlock(Cone.QUADRATIC, len(sums)), *sums)
         return [h], [1.0]
 
     def _powers(
@@ -198,7 +198,7 @@ class _Cones:
         for place, e, prior in zip(deviation, extra, group.prior.tolist(), strict=True):
             weight = prior ** (order - 1.0)
             self._add(
-                Block(Cone.POWER, power=order),
+                ConeBlock(Cone.POWER, power=order),
                 ([guess, e], [prior / root, 1.0]),
                 norm,
                 ([guess, place], [weight * prior / root, weight]),

@@ -36,7 +36,7 @@ from discreet.errors import InputError
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import Term, kind_of, only_entry
+from discreet.problems.constraint import Term, kind_of, only_of
 from discreet.problems.outcomes import Kind as Kind
 from discreet.problems.problem import Problem
 
@@ -360,7 +360,9 @@ class Answer:
     @property
     def multiplier(self) -> float | None:
         """μ of the only constraint; None without duals, InputError if there are several."""
-        return None if self.multipliers is None else only_entry(self.multipliers)
+        if self.multipliers is None:
+            return None
+        return float(only_of(self.multipliers, ".multipliers"))
 
 
 @runtime_checkable

@@ -19,6 +19,7 @@ from discreet.lazy import cached_property
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
 from discreet.problems.certificate import Certificate, TermLeakage, Verdict
+from discreet.problems.constraint import are_numbered
 from discreet.problems.outcome_view import outcome_figure, row_names
 from discreet.problems.problem import Problem
 from discreet.problems.provenance import date_now
@@ -228,7 +229,6 @@ class Solution:
         """
         judged = self.certificate
         leaks, own_leaks = self._told_leakage()
-        prices = [None] if self.multipliers is None else [*map(number, self.multipliers.tolist())]
         return {
             "status": self.status.value,
             "backend": self.backend,
@@ -255,7 +255,7 @@ class Solution:
             "kkt": {name: number(value) for name, value in judged.kkt.to_dict().items()}
             if judged
             else None,
-            "multiplier": prices[0] if len(prices) == 1 else prices,
+            "multiplier": self._told_multipliers(),
             **self._audit_record(),
             "iterations": self.iterations,
             **asdict(self.timings),
@@ -268,7 +268,7 @@ class Solution:
         """
         judged = self.certificate
         terms = self.problem.terms
-        if len(terms) > 1:
+        if are_numbered(terms):
             stated: list[dict[str, Any]] = [
                 {"measure": str(each.measure), "budget": each.budget.amount} for each in terms
             ]
@@ -291,6 +291,13 @@ class Solution:
             f"own_{leakage}": number(judged.own_leakage) if judged else None,
             f"own_{ceiling}": number(judged.own_leakage_ceiling) if judged else None,
         }
+
+    def _told_multipliers(self) -> float | list[float | None] | None:
+        """The multiplier of the only constraint for the record, or a list of those of all."""
+        if self.multipliers is None:
+            return None
+        multipliers = [number(each) for each in self.multipliers.tolist()]
+        return multipliers if are_numbered(multipliers) else multipliers[0]
 
     def _audit_record(self) -> dict[str, Any]:
         """What `audit` adds to the record."""

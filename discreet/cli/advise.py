@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Among, Asked, Gap, Json, Problem, flag, option
+from discreet.cli.flags import Among, Gap, Json, Problem, ProblemOptions, flag, option
 
 
 def advise(
     problem: Problem,
-    asked: Asked,
+    asked: ProblemOptions,
     gap: Gap = 1e-9,
     seconds: Annotated[
         float | None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Asked, Gap, Json, Problem, SolutionFile, flag
+from discreet.cli.flags import Gap, Json, Problem, ProblemOptions, SolutionFile, flag
 
 if TYPE_CHECKING:
     from discreet.backends.solution import Solution
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def audit(
     problem: Problem,
     solution: SolutionFile,
-    asked: Asked,
+    asked: ProblemOptions,
     gap: Gap = 1e-9,
     budget_only: Annotated[
         bool,

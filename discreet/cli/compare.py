@@ -13,10 +13,10 @@ import typer
 from discreet.cli import screen
 from discreet.cli.flags import (
     Among,
-    Asked,
     Force,
     Gap,
     Json,
+    ProblemOptions,
     TimeLimit,
     argument,
     flag,
@@ -43,7 +43,7 @@ DEFAULT_CASES = (
 
 
 def compare(
-    asked: Asked,
+    asked: ProblemOptions,
     problems: Annotated[
         list[str] | None,
         argument(
@@ -97,7 +97,7 @@ def compare(
         raise typer.Exit(1)
 
 
-def _cases(specs: Sequence[str], asked: Asked) -> list[Case]:
+def _cases(specs: Sequence[str], asked: ProblemOptions) -> list[Case]:
     from discreet.reports import notation
 
     if asked.set_ and not specs:

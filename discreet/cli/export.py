@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from discreet.cli import screen
-from discreet.cli.flags import Asked, Force, Json, argument, flag, option, problem_names
+from discreet.cli.flags import Force, Json, ProblemOptions, argument, flag, option, problem_names
 from discreet.errors import InputError
 
 
@@ -16,7 +16,7 @@ def export(
             "PROBLEM", "A problem as for solve; with --study a study.", complete=problem_names
         ),
     ],
-    asked: Asked,
+    asked: ProblemOptions,
     out: Annotated[str, option("FILE", "Where the file goes; with --study the folder.")],
     format: Annotated[
         str | None,
@@ -81,7 +81,7 @@ def export(
 
 def _export_study(
     study: str,
-    asked: Asked,
+    asked: ProblemOptions,
     out: str,
     format_: str | None,
     certify: bool,
@@ -91,7 +91,7 @@ def _export_study(
     from discreet.reports.study.exported import TABLE, export_study
     from discreet.reports.study.plan import read_study
 
-    if asked != Asked():
+    if asked != ProblemOptions():
         raise InputError(
             "a study states its own budgets and parameters; leave out the flags of a problem"
         )

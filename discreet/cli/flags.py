@@ -100,7 +100,7 @@ Json = Annotated[bool, flag("JSON, and nothing else, on standard output.", "--js
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProblemOptions:
     """How problems are asked for, beside their names; every field is an option."""
 
     set_: Set = None
@@ -113,7 +113,7 @@ class Asked:
     @property
     def has_budget(self) -> bool:
         """Whether a budget was given, which replaces that of a problem."""
-        return self != Asked(self.set_)
+        return self != ProblemOptions(self.set_)
 
     def problem(self, spec: str, default_budget: float | None = None) -> problems.Problem:
         """The problem of that specification; see `notation.problem`."""
@@ -127,15 +127,17 @@ class Asked:
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the fields of `Asked` as options, in place of its argument `asked`."""
-    fields = inspect.signature(Asked, eval_str=True).parameters
+    """The command with the fields of `ProblemOptions` as options, in place of its argument
+    `asked`.
+    """
+    fields = inspect.signature(ProblemOptions, eval_str=True).parameters
     own = inspect.signature(command, eval_str=True).parameters.values()
     if not any(each.name == "asked" for each in own):
         return command
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        command(asked=Asked(**{name: given.pop(name) for name in fields}), **given)
+        command(asked=ProblemOptions(**{name: given.pop(name) for name in fields}), **given)
 
     flat = [each for one in own for each in (fields.values() if one.name == "asked" else [one])]
     run.__signature__ = inspect.Signature([each.replace(kind=each.KEYWORD_ONLY) for each in flat])  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Asked, Backend, Force, Gap, Json, Problem, option
+from discreet.cli.flags import Backend, Force, Gap, Json, Problem, ProblemOptions, option
 
 if TYPE_CHECKING:
     from discreet.reports.curve import Frontier
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def frontier(
     problem: Problem,
-    asked: Asked,
+    asked: ProblemOptions,
     points: Annotated[
         int | None,
         option("K", "Largest number of budgets to solve, at least 2."),

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Asked, Backend, Force, Gap, Json, Problem, TimeLimit, option
+from discreet.cli.flags import Backend, Force, Gap, Json, Problem, ProblemOptions, TimeLimit, option
 
 
 def solve(
     problem: Problem,
-    asked: Asked,
+    asked: ProblemOptions,
     backend: Backend = "auto",
     gap: Gap = 1e-9,
     time_limit: TimeLimit = None,

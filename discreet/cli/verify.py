@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Asked, Json, Problem, SolutionFile
+from discreet.cli.flags import Json, Problem, ProblemOptions, SolutionFile
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.verification import Verification
 
 
-def verify(problem: Problem, solution: SolutionFile, asked: Asked, as_json: Json = False) -> None:
+def verify(
+    problem: Problem, solution: SolutionFile, asked: ProblemOptions, as_json: Json = False
+) -> None:
     """Prove what a solution file is worth, without the solvers and the judge: rational numbers and
     ball arithmetic only.
 
@@ -47,29 +49,28 @@ def verify(problem: Problem, solution: SolutionFile, asked: Asked, as_json: Json
         raise typer.Exit(1)
 
 
-def _model(problem: str, asked: Asked) -> tuple[Any, Any]:
+def _model(problem: str, asked: ProblemOptions) -> tuple[Any, Any]:
     """The problem, for a file its path, and the budgets if they are not the file's own."""
     from discreet.reports import notation
 
     if notation.is_file(problem):  # read by the checker itself, however large
-        if asked == Asked(perfect=True, measure=asked.measure):
+        if asked == ProblemOptions(perfect=True, measure=asked.measure):
             return problem, 0.0
-        if asked == Asked(leakage=asked.leakage, measure=asked.measure) and (
+        if asked == ProblemOptions(leakage=asked.leakage, measure=asked.measure) and (
             asked.leakage is not None or not asked.measure
         ):
             return problem, asked.leakage
     model = asked.problem(problem)
-    limits = [term.budget.amount for term in model.terms]
-    return (problem if notation.is_file(problem) else model), limits if len(limits) > 1 else limits[
-        0
-    ]
+    budgets = [term.budget.amount for term in model.terms]
+    return (problem if notation.is_file(problem) else model), budgets
 
 
 def _record(found: Verification) -> dict[str, Any]:
     """What is proven, as plain values; that of the only constraint by its own names."""
+    from discreet.problems.constraint import are_numbered
     from discreet.showing.data import plain
 
     record: dict[str, Any] = plain(found) | {"deviation": list(found.deviation)}
-    if len(found.terms) == 1:
+    if not are_numbered(found.terms):
         record |= record["terms"][0] | {"terms": []}
     return record

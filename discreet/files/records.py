@@ -34,7 +34,7 @@ from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import LeakageBudget, Term, arrays_of, measure_asked, only_entry
+from discreet.problems.constraint import LeakageBudget, Term, arrays_of, measure_asked, only_of
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule, as_rule
 from discreet.problems.samples import SampleReport
@@ -262,7 +262,7 @@ class StoredSolution:
     @property
     def multiplier(self) -> float:
         """μ of the only constraint; InputError if there are several."""
-        return only_entry(self.multipliers)
+        return float(only_of(self.multipliers, ".multipliers"))
 
     def matrix(self, problem: Problem) -> Array:
         """The estimator as a matrix [m, N], also of a rule."""

@@ -21,7 +21,7 @@ from discreet.numerics.rounding import UNIT
 from discreet.problems.laws import Law
 
 
-class End(Protocol):
+class BlendEnd(Protocol):
     """An estimator to blend towards: the law of (X, Ŷ) under it and its error probability."""
 
     @property
@@ -110,7 +110,7 @@ def least_common_share(
 def blends(
     start: Law,
     error: float,
-    ends: Sequence[End],
+    ends: Sequence[BlendEnd],
     budgets: Sequence[float],
     slack: float,
     leaked: Callable[[], Sequence[float]],

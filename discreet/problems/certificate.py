@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.checks import at_most
-from discreet.errors import InputError
 from discreet.numerics.double_double import Array
-from discreet.problems.constraint import only_entry
+from discreet.problems.constraint import label_constraints, only_of
 from discreet.problems.outcomes import Blocks
 from discreet.problems.rule import OutcomeRule
 from discreet.showing.figures import Figure, Series
@@ -144,12 +143,7 @@ class Certificate:
     @property
     def only(self) -> TermLeakage:
         """What is proven about the only constraint; InputError if there are several."""
-        if len(self.terms) != 1:
-            raise InputError(
-                f"this certificate is about {len(self.terms)} constraints; read its .terms, which "
-                "have the leakage and the budget of each"
-            )
-        return self.terms[0]
+        return only_of(self.terms, ".terms")
 
     @property
     def budget(self) -> float:
@@ -193,8 +187,8 @@ class Certificate:
         """
         numbers = {each.name: getattr(self, each.name) for each in fields(self)}
         del numbers["kkt"], numbers["terms"]
-        for number, term in enumerate(self.terms):
-            suffix = f"_{number}" if len(self.terms) > 1 else ""
+        suffixes = label_constraints("_{}", self.terms)
+        for suffix, term in zip(suffixes, self.terms, strict=True):
             numbers |= {f"{name}{suffix}": value for name, value in term.to_dict().items()}
         numbers |= {"gap": self.gap, "relative_gap": self.relative_gap, **self.kkt.to_dict()}
         return frame({name: [value] for name, value in numbers.items()})
@@ -229,12 +223,13 @@ class Certificate:
             ("no estimator errs less than", f"{self.lower:.12g}"),
             ("relative gap", f"{self.relative_gap:.2g}"),
         ]
-        for term in self.terms:
+        labels = label_constraints(" {}", self.terms)
+        for label, term in zip(labels, self.terms, strict=True):
             ceiling = ""
             if math.isfinite(term.leakage_ceiling):
                 ceiling = f", proven ≤ {at_most(term.leakage_ceiling, 9)}"
-            name = f"leakage of {term.measure}" if len(self.terms) > 1 else "leakage"
-            facts.append((name, f"{term.leakage:.6g}{ceiling}; budget {term.budget:.6g}"))
+            leaked = f"{term.leakage:.6g}{ceiling}; budget {term.budget:.6g}"
+            facts.append((f"leakage{label}", leaked))
         if self.private_within < math.inf:
             within = (
                 "exactly"
@@ -301,7 +296,7 @@ class Verdict(Generic[_Answer]):
     @property
     def multiplier(self) -> float:
         """μ of the only constraint; InputError if there are several."""
-        return only_entry(self.multipliers)
+        return float(only_of(self.multipliers, ".multipliers"))
 
     @property
     def estimator(self) -> Array:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from discreet.problems.problem import Problem
     from discreet.problems.samples import SampleReport
 
+_Value = TypeVar("_Value")
 _PRECISE = Context(prec=40)
 
 
@@ -322,12 +323,13 @@ class Constrained:
         if len(budgets) != len(self.terms):
             raise InputError(f"budget has {len(budgets)} entries; give {wanted}")
         terms = []
-        for number, (term, asked) in enumerate(zip(self.terms, budgets, strict=True)):
+        places = label_constraints("constraints[{}]: ", self.terms)
+        for place, term, asked in zip(places, self.terms, budgets, strict=True):
             prior = [part[term.rows] for part in self._prior]
             chosen = measure_asked(asked, measure)
             if chosen is None and equivocation is None:
                 chosen = term.measure
-            with prefix_errors(named(number, len(self.terms))):
+            with prefix_errors(place):
                 found = constraint_of(asked, equivocation, prior, chosen)
                 terms.append(_retold(term, found))
         other = copy(self)
@@ -347,12 +349,7 @@ class Constrained:
     @property
     def only(self) -> int:
         """The index of the only constraint, 0; InputError if there are several."""
-        if len(self.terms) > 1:
-            raise InputError(
-                f"this problem has {len(self.terms)} constraints, so no one budget or measure; "
-                "read those of its .terms"
-            )
-        return 0
+        return only_of(range(len(self.terms)), ".terms")
 
     @property
     def constraint(self) -> LeakageBudget:
@@ -413,14 +410,34 @@ class Constrained:
         return self.entropy_x - self.budget if informed else -math.inf
 
 
-def only_entry(values: Array) -> float:
-    """The entry for the only constraint of an array [C]; InputError if there are several."""
+def only_of(values: Sequence[_Value] | Array, place: str) -> _Value:
+    """The entry for the only constraint of a row [C]; InputError if there are several.
+
+    place: where users read those of all constraints.
+    """
     if len(values) != 1:
         raise InputError(
-            f"there are {len(values)} constraints, so no one number; read "
-            ".multipliers, which has one for each"
+            f"there are {len(values)} constraints, so no one value; read {place}, which has an "
+            "entry for each"
         )
-    return float(values[0])
+    entry: _Value = values[0]
+    return entry
+
+
+def are_numbered(constraints: Sequence[object]) -> bool:
+    """Whether constraints are shown by number, with leakage counted in multiples of the budgets,
+    as their units may differ. The only constraint is shown plainly, in the unit of its measure.
+    """
+    return len(constraints) > 1
+
+
+def label_constraints(form: str, constraints: Sequence[object]) -> list[str]:
+    """What tells each constraint from the others: a form like "constraints[{}]: " with its number,
+    and nothing for the only one.
+    """
+    if not are_numbered(constraints):
+        return [""]
+    return [form.format(number) for number in range(len(constraints))]
 
 
 def each_entry(what: str, values: Any, count: int) -> Array:
@@ -454,11 +471,6 @@ def arrays_of(what: str, problem: Any) -> Problem:
 def asks_privacy(terms: Sequence[Term]) -> bool:
     """Whether any of the constraints is perfect privacy."""
     return any(term.budget.perfect for term in terms)
-
-
-def named(number: int, count: int) -> str:
-    """What a message about constraint `number`, out of `count`, begins with."""
-    return f"constraints[{number}]: " if count > 1 else ""
 
 
 @contextmanager

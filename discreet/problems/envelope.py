@@ -34,7 +34,7 @@ from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 from discreet.problems.certificate import Certificate
-from discreet.problems.constraint import Term
+from discreet.problems.constraint import Term, are_numbered
 from discreet.problems.problem import Problem
 
 _LEAST = 1e-100  # levels that a curve of several secrets scales, at least
@@ -94,9 +94,9 @@ class Scale:
                     "solve single budgets instead "
                     "(problem.with_budget)"
                 )
-        if len(terms) == 1:
-            return cls._of_budget(terms[0], problem.bayes_leakage)
-        return cls._of_factor(terms, problem.bayes_leakages)
+        if are_numbered(terms):
+            return cls._of_factor(terms, problem.bayes_leakages)
+        return cls._of_budget(terms[0], problem.bayes_leakage)
 
     @classmethod
     def _of_budget(cls, term: Term, leakage: float) -> Scale:

@@ -52,8 +52,8 @@ from discreet.problems.constraint import (
     Term,
     constraint_of,
     describe_terms,
+    label_constraints,
     measure_asked,
-    named,
 )
 from discreet.problems.laws import Law, laws_of
 from discreet.problems.outcomes import ArrayBlocks, Kind, Totals
@@ -181,8 +181,11 @@ class Problem(Constrained):
                 f"p_xz has {a.shape[1]} outcomes and loss has {cost.shape[1]}; both need shape "
                 "[·, N] with the same N"
             )
-        names = [f"{named(number, len(terms))}p_xz" for number in range(len(terms))]
-        found = [_of_total_one(a[term.rows], what) for term, what in zip(terms, names, strict=True)]
+        places = label_constraints("constraints[{}]: ", terms)
+        found = [
+            _of_total_one(a[term.rows], f"{place}p_xz")
+            for term, place in zip(terms, places, strict=True)
+        ]
         if any(total != 1.0 for *_, total in found):
             a = np.concatenate([own for own, *_ in found])
             cost = cost / found[0][2]

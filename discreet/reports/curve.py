@@ -320,7 +320,7 @@ def frontier(
     most = LARGEST_POINTS if points is None else whole(points, "points", 2)
     target = DEFAULT_WIDTH if width is None and points is None else width
     wanted = None if target is None else positive(target, "width")
-    search = _Search(
+    search = _CurveSearch(
         problem,
         scale,
         gap,
@@ -352,7 +352,7 @@ def frontier(
     )
 
 
-class _Search:
+class _CurveSearch:
     """Points so far, what they prove, and where the next ones should be."""
 
     def __init__(self, problem: Problem, scale: Scale, gap: float, sweep: Sweep) -> None:

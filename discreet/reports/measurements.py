@@ -30,6 +30,7 @@ from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.lazy import cached_property
 from discreet.measures.mutual_information import MutualInformation
 from discreet.measures.registry import measure_of
+from discreet.problems.constraint import are_numbered
 from discreet.problems.problem import Problem
 from discreet.reports.outputs import replace_file
 from discreet.showing.data import csv_text, plain, remove_guard
@@ -329,7 +330,7 @@ class Stakes:
         budgets = [term.budget.amount for term in problem.terms]
         leaked = problem.bayes_leakages.tolist()
         measure = " and ".join(dict.fromkeys(map(str, problem.measures)))
-        if len(budgets) == 1 or problem.perfect or problem.oblivious:
+        if not are_numbered(budgets) or problem.perfect or problem.oblivious:
             return cls(measure, len(budgets), budgets[0], max(leaked))
         return cls(measure, len(budgets), 1.0, max(map(share, leaked, budgets)))
 

@@ -12,7 +12,7 @@ import numpy as np
 from discreet.backends.solution import Solution, Status
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.certificate import Certificate, TermLeakage
-from discreet.problems.constraint import named
+from discreet.problems.constraint import label_constraints
 from discreet.verification import TermVerification, Verification, verify
 
 _STATED = 1e-9  # relative: how closely a reported leakage has to be the true one
@@ -82,9 +82,9 @@ def contradictions(solution: Solution, found: Verification, gap: float) -> list[
 
 def _privacy_faults(judged: Certificate, found: Verification) -> list[str]:
     faults = []
-    for number, (own, proven) in enumerate(zip(judged.terms, found.terms, strict=True)):
+    places = label_constraints("constraints[{}]: ", judged.terms)
+    for where, own, proven in zip(places, judged.terms, found.terms, strict=True):
         within = judged.private_within if own.perfect else math.inf
-        where = named(number, len(judged.terms))
         faults += [f"{where}{fault}" for fault in _term_faults(own, within, proven)]
     return faults
 

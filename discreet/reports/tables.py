@@ -11,7 +11,7 @@ from discreet.backends.contract import Kind
 from discreet.backends.solution import Solution, Status
 from discreet.checks import at_most, format_value
 from discreet.measures.registry import measure_of
-from discreet.problems.constraint import LeakageBudget
+from discreet.problems.constraint import LeakageBudget, label_constraints
 from discreet.reports import wording
 from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.agreement import summarise
@@ -84,22 +84,16 @@ def _bracket(judged: Certificate) -> str:
     return f"[{judged.lower:.12g}, {judged.upper:.12g}], relative gap {judged.relative_gap:.1e}"
 
 
-def _which(number: int, constraints: Sequence[object]) -> str:
-    """The number of a constraint after a word, if there are several."""
-    return f" {number}" if len(constraints) > 1 else ""
-
-
 def _leakages(solution: Solution) -> list[tuple[str, str]]:
     """The leakage of the estimator returned, with the budget, under each constraint."""
     assert solution.certificate is not None  # there is an answer
     terms = solution.problem.terms
-    found = []
-    for number, (each, term) in enumerate(zip(solution.certificate.terms, terms, strict=True)):
+    labels = label_constraints(" {}", terms)
+    lines = []
+    for label, each, term in zip(labels, solution.certificate.terms, terms, strict=True):
         leaked = numerals.leakage(each.leakage, each.leakage_ceiling, term.measure.unit)
-        found.append(
-            (f"leakage{_which(number, terms)}", f"{leaked}; {wording.budget(term.budget)}")
-        )
-    return found
+        lines.append((f"leakage{label}", f"{leaked}; {wording.budget(term.budget)}"))
+    return lines
 
 
 def _own_leakages(solution: Solution) -> str:
@@ -154,10 +148,12 @@ def audit_tables(title: str, audited: Solution, found: Inference | None) -> list
         lines.append(
             ("its repair", f"error probability {judged.upper:.12g}, leakage {leaks}, {blended}")
         )
-    return [Facts(title, lines), *(_leaks(audited, k) for k in range(len(audited.problem.terms)))]
+    labels = label_constraints(" of secret {}", audited.problem.terms)
+    of_secrets = [_leaks(audited, secret, label) for secret, label in enumerate(labels)]
+    return [Facts(title, lines), *of_secrets]
 
 
-def _leaks(audited: Solution, secret: int) -> Table:
+def _leaks(audited: Solution, secret: int, label: str) -> Table:
     """What the estimator given leaks of a secret by every measure, and its largest
     change of odds.
     """
@@ -192,11 +188,9 @@ def _leaks(audited: Solution, secret: int) -> Table:
             f"Guess {odds.guess} raises the odds of private value {odds.value} most, "
             f"{change}. {caption}"
         )
-    number = _which(secret, audited.problem.terms)
-    which = f" of secret{number}" if number else ""
     heads = ("measure", "guesses", "leaks", "proven ≤", "unit")
     return Table(
-        f"What the estimator given leaks{which}", heads, lines, heads[2:4], caption=caption
+        f"What the estimator given leaks{label}", heads, lines, heads[2:4], caption=caption
     )
 
 
@@ -207,9 +201,9 @@ def _proven(ceiling: float) -> str:
 def verification_facts(title: str, found: Verification) -> Facts:
     """What `verify` proves of a solution."""
     lines = []
-    for k, term in enumerate(found.terms):
+    labels = label_constraints(" {}", found.terms)
+    for number, term in zip(labels, found.terms, strict=True):
         measure = measure_of(term.measure)
-        number = _which(k, found.terms)
         lines += [
             (f"asked for{number}", wording.budget(LeakageBudget(term.budget, measure))),
             (f"budget{number}", _KEPT[term.budget_kept]),

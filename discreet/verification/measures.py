@@ -43,7 +43,7 @@ _FAR = 4096
 
 
 @dataclass(frozen=True)
-class Measure:
+class ExactMeasure:
     """A measure of leakage, by its name.
 
     bounds     what a budget bounds: "sum", "shares" or "posteriors"
@@ -65,7 +65,7 @@ class Measure:
     separates: bool = True
     groups: bool = False
 
-    def of_values(self, kept: Sequence[int], n: int) -> Measure:
+    def of_values(self, kept: Sequence[int], n: int) -> ExactMeasure:
         """The same about some of the n private values."""
         if not self.gains:
             return self
@@ -77,7 +77,7 @@ class Measure:
         return _of_gains(self.name, [[row[j] for j in kept] for row in self.gains])
 
 
-def measure_of(text: str) -> Measure:
+def measure_of(text: str) -> ExactMeasure:
     """The measure that a text names, with its parameters; ValueError if there is none."""
     name, _, rest = text.partition(":")
     key, _, value = rest.partition("=")
@@ -87,9 +87,9 @@ def measure_of(text: str) -> Measure:
     unknown = ValueError(f"{text[:80]!r} names no measure; give one of {known}")
     try:
         if name in _PLAIN and not rest:
-            return Measure(name, *_PLAIN[name], groups=name.startswith("conditional-"))
+            return ExactMeasure(name, *_PLAIN[name], groups=name.startswith("conditional-"))
         if name == "min-entropy-leakage" and not rest:
-            return Measure(
+            return ExactMeasure(
                 name, "sum", Fraction(1), _said_of_guessing, _least_of_guessing, separates=False
             )
         if (
@@ -99,7 +99,7 @@ def measure_of(text: str) -> Measure:
         ):
             said = partial(_said_of_order, order)
             least = partial(_least_of_order, order / (order - 1))
-            return Measure(text, "sum", (order - 1) / order, said, least)
+            return ExactMeasure(text, "sum", (order - 1) / order, said, least)
         if name == "g-leakage" and key == "gain":
             gains = [[Fraction(float(gain)) for gain in row] for row in json.loads(value)]
             if gains and gains[0] and len({*map(len, gains)}) == 1 and min(map(min, gains)) >= 0:
@@ -110,7 +110,7 @@ def measure_of(text: str) -> Measure:
 
 
 def leakage(
-    measure: Measure, groups: Sequence[Group], budget: float
+    measure: ExactMeasure, groups: Sequence[Group], budget: float
 ) -> tuple[tuple[float, float], bool | None]:
     """The leakage of joint laws u [m, n], about the prior of each, as an interval; and whether it
     is at most the budget.
@@ -130,7 +130,7 @@ def leakage(
     return interval, kept
 
 
-def _amount(measure: Measure, guesses: Sequence[tuple[_Row, _Row]]) -> Any:
+def _amount(measure: ExactMeasure, guesses: Sequence[tuple[_Row, _Row]]) -> Any:
     said = [measure.said(row, prior) for row, prior in guesses]
     if measure.bounds == "sum":
         level = sum(said)
@@ -211,7 +211,7 @@ def _dot(one: _Row, other: _Row) -> Fraction:
 
 
 def proven(
-    measure: Measure, groups: Sequence[Group], multiplier: float, budget: float
+    measure: ExactMeasure, groups: Sequence[Group], multiplier: float, budget: float
 ) -> tuple[list[list[float]], Fraction] | None:
     """Doubles by which rows of tilts [m, n] are lowered, by group, and the cost of the budget; None
     if nothing is proven.
@@ -250,7 +250,7 @@ def _upward(groups: Sequence[Group], shift: Callable[..., Fraction]) -> list[lis
     return [[outward(shift(row, prior))[1] for row in tilt] for tilt, prior in groups]
 
 
-def _level(measure: Measure, budget: float) -> Any:
+def _level(measure: ExactMeasure, budget: float) -> Any:
     """B, a fraction not below it."""
     if not measure.growth or math.isinf(budget):
         return budget if math.isinf(budget) else Fraction(budget)
@@ -259,7 +259,7 @@ def _level(measure: Measure, budget: float) -> Any:
         return end(exponent.expm1().upper()) if exponent < _FAR else math.inf
 
 
-def _baselines(measure: Measure, prior: _Row) -> list[tuple[int, Fraction]]:
+def _baselines(measure: ExactMeasure, prior: _Row) -> list[tuple[int, Fraction]]:
     """Actions w that are best without a guess, but for rounding, with (G π)_w / max_k (G π)_k."""
     if measure.separates:
         return [(0, Fraction(1))]
@@ -429,12 +429,12 @@ def _mean(t: _Row, prior: _Row, _price: Fraction, _w: int) -> Fraction:
     return _dot(prior, t)
 
 
-def _of_gains(text: str, gains: Sequence[_Row]) -> Measure:
+def _of_gains(text: str, gains: Sequence[_Row]) -> ExactMeasure:
     if not any(map(any, gains)):
         raise ValueError("the gain of every action is 0; give some gain")
     said = partial(_said_of_gains, gains)
     least = partial(_least_of_gains, gains)
-    return Measure(text, "sum", Fraction(1), said, least, gains, separates=False)
+    return ExactMeasure(text, "sum", Fraction(1), said, least, gains, separates=False)
 
 
 _PLAIN: dict[str, tuple[str, Fraction, Any, Any]] = {

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from discreet.verification.exact import Array, Sums, add, bits_for, integers, pieces
-from discreet.verification.measures import Measure, measure_of
+from discreet.verification.measures import ExactMeasure, measure_of
 
 ROUNDED = 2.0**-50  # how far Σ a may be from one to count as one
 # How far Σ a and the columns of an estimator may be from one before they count as a mistake.
@@ -54,18 +54,18 @@ def least_of(values: Array) -> tuple[Array, Array, Array]:
 
 
 @dataclass(frozen=True)
-class Term:
+class StoredTerm:
     """A constraint: rows of p_xz, slices of them that have a prior of their own, a measure and its
     budget.
     """
 
     rows: slice
     groups: tuple[slice, ...]
-    measure: Measure
+    measure: ExactMeasure
     budget: float
 
     @classmethod
-    def of(cls, start: int, sizes: list[int], measure: Any, budget: Any) -> Term:
+    def of(cls, start: int, sizes: list[int], measure: Any, budget: Any) -> StoredTerm:
         """The constraint on groups of rows of these sizes, one below the other; ValueError for what
         is none.
         """
@@ -88,19 +88,19 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Model:
+class StoredModel:
     """A problem of n private values, m guesses and N outcomes."""
 
     n: int
     m: int
     N: int
-    terms: tuple[Term, ...]
+    terms: tuple[StoredTerm, ...]
     # p_xz, below it the loss [n + m, B]; the index of their first outcome
     parts: Callable[[], Iterator[tuple[int, Array]]]
 
 
 @dataclass(frozen=True)
-class Answer:
+class StoredAnswer:
     """An estimator and its duals."""
 
     columns: Callable[[int, Array], Array]  # a new estimator [m, B] for entries from an index
@@ -225,25 +225,28 @@ def _read_constraints(
     return [(each["groups"], each["measure"], each["budget"]) for each in several]
 
 
+def _row(values: Any) -> list[Any]:
+    """The entries; a value by itself is a row of one."""
+    return list(values) if isinstance(values, list | tuple) else [values]
+
+
 def _terms(
     stated: list[tuple[list[int], Any, Any]], budget: Any, measure: Any, n: int
-) -> tuple[Term, ...]:
+) -> tuple[StoredTerm, ...]:
     """The constraints stated, one below the other, under another budget and measure,
     if there are.
     """
-    budgets = [budget] if len(stated) == 1 else [None] * len(stated) if budget is None else budget
-    if (
-        not isinstance(budgets, list | tuple)
-        or len(budgets) != len(stated)
-        or (measure is not None and len(stated) > 1)
-    ):
+    unchanged = [None] * len(stated)
+    budgets = unchanged if budget is None else _row(budget)
+    measures = unchanged if measure is None else [measure]
+    if not len(budgets) == len(measures) == len(stated):
         raise ValueError(
             f"the problem has {len(stated)} constraints; give a budget for each, and no measure"
         )
-    terms: list[Term] = []
-    for (sizes, named, own), other in zip(stated, budgets, strict=True):
+    terms: list[StoredTerm] = []
+    for (sizes, named, own), asked, other in zip(stated, measures, budgets, strict=True):
         start = terms[-1].rows.stop if terms else 0
-        terms.append(Term.of(start, sizes, measure or named, own if other is None else other))
+        terms.append(StoredTerm.of(start, sizes, asked or named, own if other is None else other))
     if terms[-1].rows.stop != n:
         raise ValueError(
             f"the constraints are about {terms[-1].rows.stop} rows and p_xz has {n}; "
@@ -252,7 +255,7 @@ def _terms(
     return tuple(terms)
 
 
-def model_of(source: Any, budget: Any, measure: Any, files: ExitStack) -> Model:
+def model_of(source: Any, budget: Any, measure: Any, files: ExitStack) -> StoredModel:
     """The problem of a file, a mapping, a Problem or a BlockProblem."""
     blocks = getattr(source, "blocks", None)
     members = {}
@@ -296,7 +299,7 @@ def model_of(source: Any, budget: Any, measure: Any, files: ExitStack) -> Model:
                 (start + at, masses[:, at : at + step]) for at in range(0, masses.shape[1], step)
             )
 
-    model = Model(n, m, size, terms, parts)
+    model = StoredModel(n, m, size, terms, parts)
     return model if hasattr(source, "terms") else _of_total_one(model)
 
 
@@ -309,7 +312,7 @@ def _of_joint(joint: Array) -> Array:
     return np.concatenate([reduce(np.add, joint.swapaxes(0, 1)), losses])
 
 
-def _of_total_one(model: Model) -> Model:
+def _of_total_one(model: StoredModel) -> StoredModel:
     """The model with every total that is not 1 but for rounding divided out in doubles, the loss by
     that of the first.
     """
@@ -330,7 +333,7 @@ def _of_total_one(model: Model) -> Model:
     return replace(model, parts=lambda: ((start, part / column) for start, part in model.parts()))
 
 
-def answer_of(source: Any, model: Model, files: ExitStack) -> Answer:
+def answer_of(source: Any, model: StoredModel, files: ExitStack) -> StoredAnswer:
     """The solution of a file, a mapping, an estimator [m, N] or a Solution."""
     arrays = {"estimator": source} if isinstance(source, np.ndarray) else source
     members = members_of(source.members() if hasattr(source, "members") else arrays, files)
@@ -407,7 +410,9 @@ def answer_of(source: Any, model: Model, files: ExitStack) -> Answer:
         )[:, :1]
         return found
 
-    return Answer(columns, rational, Fraction(share), towards, small("tilt", m, n), prices.tolist())
+    return StoredAnswer(
+        columns, rational, Fraction(share), towards, small("tilt", m, n), prices.tolist()
+    )
 
 
 @np.errstate(all="ignore")

@@ -16,9 +16,9 @@ from discreet.verification.exact import Array, outward
 from discreet.verification.measures import Group, leakage, proven
 from discreet.verification.members import (
     TOLERANCE,
-    Answer,
-    Model,
-    Term,
+    StoredAnswer,
+    StoredModel,
+    StoredTerm,
     answer_of,
     least_of,
     model_of,
@@ -141,15 +141,15 @@ class _Sums:
     drawn: Array
     totals: Array
 
-    def total(self, term: Term) -> Fraction:
+    def total(self, term: StoredTerm) -> Fraction:
         """τ of a constraint."""
         return Fraction(self.totals[term.rows].sum())
 
-    def error(self, model: Model) -> Fraction:
+    def error(self, model: StoredModel) -> Fraction:
         """Error probability."""
         return Fraction(np.trace(self.drawn[:, model.n :]) / self.total(model.terms[0]))
 
-    def groups(self, term: Term, rows: Array) -> list[tuple[list[int], Group]]:
+    def groups(self, term: StoredTerm, rows: Array) -> list[tuple[list[int], Group]]:
         """Of every group of a constraint the possible rows, their part of an array [m, n], and
         their prior.
         """
@@ -166,7 +166,7 @@ class _Sums:
         return found
 
 
-def _term(term: Term, model: Model, sums: _Sums) -> TermVerification:
+def _term(term: StoredTerm, model: StoredModel, sums: _Sums) -> TermVerification:
     found = sums.groups(term, sums.drawn[:, : model.n] / sums.total(term))
     away = max(_deviation(law, prior) for _, (law, prior) in found)
     measure = term.measure.of_values(
@@ -178,7 +178,7 @@ def _term(term: Term, model: Model, sums: _Sums) -> TermVerification:
     return TermVerification(term.measure.name, term.budget, kept, leaked, outward(away))
 
 
-def _sums(model: Model, answer: Answer) -> _Sums:
+def _sums(model: StoredModel, answer: StoredAnswer) -> _Sums:
     found = {0: np.zeros((model.m, model.n + model.m), np.int64)}
     drawn = np.full((model.m, model.n + model.m), Fraction(0))  # by guess: masses of X, then losses
     for start, part in model.parts():
@@ -227,7 +227,7 @@ def _deviation(law: Array, prior: Array) -> Any:
     )
 
 
-def _bound(model: Model, answer: Answer, sums: _Sums) -> Fraction:
+def _bound(model: StoredModel, answer: StoredAnswer, sums: _Sums) -> Fraction:
     """The dual bound; 0 where an infinite multiplier proves nothing."""
     tilt = fractions(answer.tilt)
     shifts = []
@@ -245,7 +245,9 @@ def _bound(model: Model, answer: Answer, sums: _Sums) -> Fraction:
     return (_least_sum(model, answer.tilt, shifts) - cost) / sums.total(model.terms[0])
 
 
-def _least_sum(model: Model, tilt: Array, shifts: list[tuple[list[int], list[float]]]) -> Fraction:
+def _least_sum(
+    model: StoredModel, tilt: Array, shifts: list[tuple[list[int], list[float]]]
+) -> Fraction:
     """Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl), where the rows of a list j have their own κ_i."""
     weights = np.hstack([tilt, np.eye(model.m), -np.array([shift for _, shift in shifts]).T])
     each = np.eye(model.n + model.m)

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from random_laws import random_joint
 
 from discreet.backends.blahut_arimoto.backend import BlahutArimoto
 from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes, Prices
 from discreet.backends.blahut_arimoto.plain import (
-    Step,
+    EntropicStep,
     constrained_sweep,
     log_normalise,
     plain_sweeps,
     uniform_start,
 )
-from discreet.backends.blahut_arimoto.proximal import Sweep, proximal_sweeps
+from discreet.backends.blahut_arimoto.proximal import ProximalSweep, proximal_sweeps
 from discreet.backends.contract import Options
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
@@ -82,7 +83,7 @@ def test_a_sweep_at_a_fixed_multiplier_never_raises_the_lagrangian(seed, log_mul
 
     before = lagrangian()
     for _ in range(8):
-        log_estimator = Step(outcomes, log_estimator).at(1.0 / multiplier)
+        log_estimator = EntropicStep(outcomes, log_estimator).at(1.0 / multiplier)
         after = lagrangian()
         assert after <= before + 1e-13 * (1.0 + multiplier)
         before = after
@@ -120,7 +121,7 @@ def test_a_solved_proximal_sweep_keeps_the_budget_and_pays_for_its_distance(seed
     feasible = log_normalise(np.log(0.5 * bracket.estimator + 0.5 / problem.m))
     tilt, found = bracket.prices
     multipliers = np.where(found > 0.0, found, 1.0)
-    attempt = Sweep(outcomes, feasible, Prices(tilt, multipliers), 5.0)
+    attempt = ProximalSweep(outcomes, feasible, Prices(tilt, multipliers), 5.0)
     for _ in range(60):
         if attempt.step() <= 1e-24:
             break
@@ -197,7 +198,7 @@ def several(seed):
     m = int(rng.integers(2, 4))
     outcomes = int(rng.integers(4, 16))
     shape = (int(rng.integers(2, 4)), int(rng.integers(2, 4)), m, outcomes)
-    joint = rng.dirichlet(np.full(math.prod(shape), 0.5)).reshape(shape)
+    joint = random_joint(rng, *shape, spread=0.5)
     loss = joint.sum(axis=(0, 1, 2)) - joint.sum(axis=(0, 1))
     kinds = [
         (joint.sum(axis=(1, 2)), "mutual-information"),
@@ -215,7 +216,7 @@ def several(seed):
 
 
 def test_one_guess_and_slack_budgets_need_no_sweep():
-    joint = np.random.default_rng(1).dirichlet(np.ones(2 * 3 * 4)).reshape(2, 3, 4)
+    joint = random_joint(1, 2, 3, 4)
     loss = np.full((1, 4), 0.1)
     for rows in (joint.sum(axis=1), joint.sum(axis=0)):
         given = [Constraint(joint.sum(axis=1), 0.1), Constraint(rows, 0.1)]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_laws import random_columns, random_joint
 from strategies import estimators, finite_tilts, joints
 
 import discreet as ds
@@ -30,7 +31,7 @@ from discreet.problems.streams.sources import block_problem
 
 CONDITIONAL = "conditional-mutual-information"
 # p(x, x', y, z)
-FULL = np.random.default_rng(1).dirichlet(np.full(2 * 3 * 2 * 12, 0.7)).reshape(2, 3, 2, 12)
+FULL = random_joint(1, 2, 3, 2, 12, spread=0.7)
 FIRST = FULL.sum(axis=(1, 2))
 SECOND = FULL.sum(axis=(0, 2))
 GIVEN = FULL.sum(axis=1).transpose(1, 0, 2)
@@ -125,7 +126,7 @@ def test_what_is_about_one_budget_names_the_terms():
         (lambda: TWO.with_budget(0.1), "budget has 1 .* 2"),
         (
             lambda: TWO.with_budget([0.1, 0.1], measure="chi-square"),
-            "this problem has 2 constraints",
+            r"2 constraints.*\.terms",
         ),
         (lambda: ds.inference(TWO, TWO.bayes_estimator), "inference is about one secret"),
         (
@@ -179,7 +180,7 @@ def test_reduction_keeps_terms():
     assert found.problem.N == 12
     assert [term.rows for term in found.problem.terms] == [slice(0, 2), slice(2, 5), slice(5, 9)]
     assert found.problem.terms[2].groups == (slice(5, 7), slice(7, 9))
-    estimator = np.random.default_rng(0).dirichlet(np.ones(2), 12).T
+    estimator = random_columns(0, 2, 12)
     assert found.problem.leakages(estimator) == pytest.approx(
         problem.leakages(found.restore(estimator)), rel=1e-12
     )
@@ -269,7 +270,6 @@ def test_an_answer_over_one_of_the_budgets_is_repaired_until_all_are_kept():
         case = TWO.with_budget([a * b for a, b in zip(budgets, share, strict=True)])
         judged = ds.certify(case, case.bayes_estimator)
         assert judged.status is ds.Status.VIOLATED_PRIVACY
-        assert judged.certificate is not None
         stated = judged.certificate.terms
         assert all(each.leakage <= each.leakage_ceiling <= each.budget for each in stated)
         assert max(each.leakage_ceiling / each.budget for each in stated) >= 0.999
@@ -306,7 +306,6 @@ def _private(problem, rows):
 def test_exact_privacy_of_one_secret_beside_a_budget_of_another():
     problem = several((FIRST, 0.0), (SECOND, 0.05))
     judged = ds.certify(problem, _private(problem, [problem.terms[0].rows])).certificate
-    assert judged is not None
     assert judged.private_within == 0.0
     assert judged.blend == 0.0
     first, second = judged.terms
@@ -373,7 +372,6 @@ def test_an_answer_of_tilt_that_is_nearly_private_is_made_private():
     )
     solution = ds.solve(problem, "tilt", gap=1e-9)
     assert solution.status is ds.Status.CERTIFIED, solution
-    assert solution.certificate is not None
     assert solution.certificate.blend == 0.0
     assert all(term.own_budget_kept for term in solution.certificate.terms)
 
@@ -395,7 +393,6 @@ def three_secrets(seed, budget):
 def test_tilt_keeps_a_budget_beside_no_gain_and_no_leak(seed):
     solution = ds.solve(three_secrets(seed, 1e-4), "tilt", gap=1e-9)
     assert solution.status is ds.Status.CERTIFIED, solution
-    assert solution.certificate is not None
     assert solution.certificate.blend == 0.0
 
 

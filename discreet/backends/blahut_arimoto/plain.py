@@ -6,9 +6,9 @@ most S(P'), which equals it at P' = P: with v_ij = log(p(x_j given ŷ_i)/π_j) w
 
     I(P') ≤ S(P') = Σ_l w_l KL(P'_l ‖ P_l) + Σ_il w_l P'_il Σ_j p(x_j given z_l) v_ij.
 
-* At a rate β = 1/μ, `Step.at` minimises ⟨L, P'⟩ + μ S(P'): P'_il ∝ P_il exp(−c_il/μ − Σ_j p(x_j
-  given z_l) v_ij). Law: the Lagrangian ⟨L, P⟩ + μ I(P) never increases; its fixed points of full
-  support are exactly the KKT points.
+* At a rate β = 1/μ, `EntropicStep.at` minimises ⟨L, P'⟩ + μ S(P'): P'_il ∝ P_il exp(−c_il/μ − Σ_j
+  p(x_j given z_l) v_ij). Law: the Lagrangian ⟨L, P⟩ + μ I(P) never increases; its fixed points of
+  full support are exactly the KKT points.
 * `constrained_sweep` minimises ⟨L, P'⟩ over S(P') ≤ ε. The minimiser is the same formula at the μ
   where S = ε, a scalar root. Law: every estimator keeps the budget, and the error probability never
   increases.
@@ -87,12 +87,12 @@ def constrained_sweep(
     multiplier: a guess of μ, such as the last sweep's. The μ returned is 0 when the step reached a
     rule whose budget has no price.
     """
-    step = Step(outcomes, log_estimator)
+    step = EntropicStep(outcomes, log_estimator)
     rate = step.largest_rate(float(outcomes.target[outcomes.priced[0]]), 1.0 / multiplier)
     return step.at(rate), 0.0 if rate * outcomes.spread >= Precision.longest else 1.0 / rate
 
 
-class Step:
+class EntropicStep:
     """The family of sweeps from one estimator log P [m, N], by the rate β = 1/μ."""
 
     def __init__(self, outcomes: Outcomes, log_estimator: Array) -> None:

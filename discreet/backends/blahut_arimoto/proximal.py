@@ -69,7 +69,7 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
         counts = np.isin(np.arange(multipliers.size), list(active))
         rows = counts[outcomes.row_term]
         start = Prices(np.where(rows, tilt, 0.0), np.where(counts, multipliers, 0.0))
-        sweep = Sweep(outcomes, log_estimator, start, pace.eta)
+        sweep = ProximalSweep(outcomes, log_estimator, start, pace.eta)
         solved = sweep.run(bracket, active - kept)
         if sweep.idle:
             active -= sweep.idle
@@ -189,7 +189,7 @@ class _Point:
     gradient: Prices
 
 
-class Sweep:
+class ProximalSweep:
     """One exact sweep from log P [m, N] with step η. `step` is one Newton step; `point` is where it
     stands.
 

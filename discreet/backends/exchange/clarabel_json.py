@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from discreet.backends.cones import Block, ConeProgram
+from discreet.backends.cones import ConeBlock, ConeProgram
 from discreet.backends.exchange.preamble import Preamble
 from discreet.measures.measure import Cone
 
@@ -50,7 +50,7 @@ def _columns(
     return {"m": rows, "n": columns, "colptr": starts, "rowval": places, "nzval": values}
 
 
-def _cone(block: Block) -> dict[str, Any]:
+def _cone(block: ConeBlock) -> dict[str, Any]:
     if block.cone is Cone.POWER:
         return {"PowerConeT": block.power}
     return (

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.backends.cones import Block, ConeProgram
+from discreet.backends.cones import ConeBlock, ConeProgram
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program, Setting, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
@@ -105,7 +105,7 @@ def cones_of(form: ConeProgram) -> list[object]:
     """The cones of the rows of `ConeProgram.standard`."""
     import clarabel
 
-    def cone(block: Block) -> object:
+    def cone(block: ConeBlock) -> object:
         if block.cone is Cone.POWER:
             return clarabel.PowerConeT(block.power)
         return (

@@ -28,7 +28,13 @@ from discreet.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.numerics.label_strips import compiled_pays, strip_sums
 from discreet.numerics.sums import totals
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import LeakageBudget, Term, constraint_of, named, one_term
+from discreet.problems.constraint import (
+    LeakageBudget,
+    Term,
+    constraint_of,
+    label_constraints,
+    one_term,
+)
 from discreet.problems.folds import fold
 from discreet.problems.outcomes import CHUNK_OUTCOMES, ArrayBlocks, Blocks, Chunk, Mapped
 from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL
@@ -73,9 +79,9 @@ def block_problem(
     totals = [
         math.fsum([*sums[0][term.rows].tolist(), *sums[1][term.rows].tolist()]) for term in chosen
     ]
-    names = [f"{named(number, len(chosen))}p_xz" for number in range(len(chosen))]
-    for total, what in zip(totals, names, strict=True):
-        refuse_total(total, what)
+    places = label_constraints("constraints[{}]: ", chosen)
+    for total, place in zip(totals, places, strict=True):
+        refuse_total(total, f"{place}p_xz")
     totals = [1.0 if abs(total - 1.0) <= ROUNDED_TOTAL else total for total in totals]
     if any(total != 1.0 for total in totals):
         by = np.repeat([*totals, totals[0]], [*(sum(term.sizes) for term in chosen), blocks.m])

@@ -28,6 +28,7 @@ from discreet.backends.run import conclude
 from discreet.backends.solution import Solution, Status
 from discreet.errors import DiscreetError, FileError, InputError
 from discreet.problems.certificate import Certificate
+from discreet.problems.constraint import are_numbered
 from discreet.problems.reduction import reduce
 from discreet.reports.measurements import Measurement, Stakes, group_by, share
 from discreet.reports.second_opinion import second_opinion
@@ -316,17 +317,17 @@ def _leakages(judged: Certificate | None) -> dict[str, Any]:
     """
     if judged is None:
         return {}
-    if len(judged.terms) == 1:
+    if are_numbered(judged.terms):
+        shares = [
+            share(term.leakage_ceiling, term.budget) for term in judged.terms if not term.perfect
+        ]
         return {
-            "own_leakage_nats": judged.own_leakage,
-            "leakage_ceiling_nats": judged.leakage_ceiling,
+            "own_leakage_nats": judged.own_leakage_ratio,
+            "leakage_ceiling_nats": max(shares, default=0.0),
         }
-    ceilings = [
-        share(term.leakage_ceiling, term.budget) for term in judged.terms if not term.perfect
-    ]
     return {
-        "own_leakage_nats": judged.own_leakage_ratio,
-        "leakage_ceiling_nats": max(ceilings, default=0.0),
+        "own_leakage_nats": judged.own_leakage,
+        "leakage_ceiling_nats": judged.leakage_ceiling,
     }
 
 
