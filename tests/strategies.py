@@ -130,7 +130,7 @@ def _joint(drawn, most, outcomes):
     raw = _array(drawn[_HEADER:], (n, m, count), MASSES)
     if raw.sum() < 0.01:
         raw[drawn[4] % n, 0, drawn[5] % count] = 1.0
-    return np.asarray(raw / raw.sum())
+    return raw / raw.sum()
 
 
 @cache
@@ -180,11 +180,11 @@ def estimators(shape):
 
     def estimator(drawn):
         if drawn[0] % 2 == 0:
-            return np.asarray(np.eye(m)[:, np.frombuffer(drawn, np.uint8, count, 1) % m])
+            return np.eye(m)[:, np.frombuffer(drawn, np.uint8, count, 1) % m]
         raw = _array(drawn[1:], shape, MASSES)
         raw[0, raw.sum(axis=0) == 0.0] = 1.0
         raw = raw / raw.max(axis=0)
-        return np.asarray(raw / raw.sum(axis=0))
+        return raw / raw.sum(axis=0)
 
     return _drawn(1 + _room(*shape), estimator)
 

@@ -74,7 +74,6 @@ def test_a_false_certificate_of_guesses_over_time_is_told(load, share, change, w
     pytest.importorskip("flint", reason="the extra `verify` is not installed")
     problem = ds.problems.person_at_home(3, fraction=share)
     solution = ds.solve(problem)
-    assert solution.verdict is not None
     judged = solution.verdict.certificate
     alter = restated if "leakage_ceiling" in change else replace
     changed = alter(

@@ -244,8 +244,6 @@ def test_examples_of_a_page_run_and_print_what_it_shows(page, driver, tmp_path):
     said = tmp_path / "said.txt"
     folder.mkdir()
     steps = [asdict(step) for step in steps_of(page)]
-    assert driver.stdin is not None
-    assert driver.stdout is not None
     asked = {"folder": str(folder), "said": str(said), "seconds": LIMIT_SECONDS, "steps": steps}
     driver.stdin.write(json.dumps({**asked, "apart": name_of(page) in APART}))
     driver.stdin.write("\n")

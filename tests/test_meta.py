@@ -53,8 +53,6 @@ def tree_of(name):
 def ci_script(name):
     """A helper script of `.ci/`, loaded as a module."""
     spec = importlib.util.spec_from_file_location(f"ci_{name}", ROOT / ".ci" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -715,7 +713,6 @@ def test_the_readme_has_one_command_under_each_heading(heading, beginning, endin
     assert "://" not in command
     assert "index" not in command
     extras = re.search(r'(-e )?"\.\[([a-z,]+)\]"', command)
-    assert extras is not None
     assert bool(extras[1]) == (heading == "Test it")  # whoever only runs it may delete the clone
     known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
         "optional-dependencies"
@@ -816,7 +813,6 @@ def test_the_gate_requires_every_backend_of_the_project():
         gate.read_text(encoding="utf-8"),
         flags=re.MULTILINE,
     )
-    assert asked is not None
     said = subprocess.run(
         [sys.executable, *asked[1].split()], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout

@@ -26,8 +26,6 @@ NEEDED = ("pyproject.toml", "README.md", "LICENSE")
 def check_wheel():
     """The checker that `.ci/run` uses."""
     spec = importlib.util.spec_from_file_location("ci_check_wheel", ROOT / ".ci" / "check_wheel.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -83,7 +83,6 @@ def test_the_keys_of_the_json_are_exactly_those_described():
 
     solution = ds.solve(ds.problems.paper_single(budget=0.01), "tilt")
     found = re.search(r"Keys of the JSON.*?: (.*?)\.\n\n", page("cli.md"), flags=re.DOTALL)
-    assert found is not None
     assert re.findall(r"`(\w+)`", found.group(1)) == list(solution.to_dict())
 
 

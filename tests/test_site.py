@@ -232,7 +232,6 @@ def test_no_columns_of_a_docstring_flow_into_a_paragraph(reference):
 def names_of(code):
     """The names of the parameters of a signature, without the first of a method."""
     node = ast.parse(f"def {code}: ...").body[0]
-    assert isinstance(node, ast.FunctionDef)
     each = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
     return [name for name in each if name not in ("self", "cls")]
 

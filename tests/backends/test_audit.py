@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from fake_backends import Bayes
+from random_laws import random_columns
 
 import discreet as ds
 from discreet.backends import run
@@ -47,7 +48,6 @@ def test_an_answer_judged_as_it_stands_may_exceed_its_budget_by_nothing():
     problem, leaky = over_its_budget()
     found = ds.audit(problem, leaky)
     judged = found.certificate
-    assert judged is not None
     assert judged.own_leakage > problem.budget
     assert judged.own_error < judged.lower  # less than anything that keeps the budget
     assert found.status is ds.Status.VIOLATED_PRIVACY
@@ -69,7 +69,6 @@ def test_what_is_returned_stays_certified_when_it_is_judged_as_it_stands(share, 
     ds.solve(problem, "tilt").save(path)
     found = ds.audit(problem, path)
     assert found.status is ds.Status.CERTIFIED
-    assert found.certificate is not None
     assert found.certificate.own_budget_kept
     assert found.certificate.own_leakage == found.leakage
     # At 0 the leakage of stored numbers is of rounding size.
@@ -122,9 +121,9 @@ def test_outcomes_in_blocks_are_not_limited_by_memory():
 
 
 def _some_estimator(problem):
-    columns = np.random.default_rng(5).dirichlet(np.ones(problem.m), size=problem.N).T
+    columns = random_columns(5, problem.m, problem.N)
     columns[:, :3] = problem.bayes_estimator[:, :3]
-    return np.asarray(columns)
+    return columns
 
 
 @pytest.mark.parametrize("budget", [0.0, 0.01, math.inf])
@@ -138,7 +137,6 @@ def test_an_audit_counts_the_leakage_by_every_measure_as_an_audit_of_that_measur
     assert len(found) == 10
     for leak in found:
         alone = ds.audit(problem.with_budget(math.inf, measure=leak.measure), estimator).certificate
-        assert alone is not None
         assert leak.leakage == alone.own_leakage <= leak.ceiling
         assert leak.ceiling == pytest.approx(alone.own_leakage_ceiling, rel=1e-12)
         assert (leak.unit, leak.guesses) == (
@@ -147,7 +145,6 @@ def test_an_audit_counts_the_leakage_by_every_measure_as_an_audit_of_that_measur
         )
     own = ds.audit(problem.with_budget(0.3, measure="g-leakage:gain=[[1,0,0],[0,2,1]]"), estimator)
     assert own.own_leaks[6].measure.startswith("g-leakage")
-    assert own.certificate is not None
     assert own.own_leaks[6].leakage == own.certificate.own_leakage
 
 
@@ -155,7 +152,6 @@ def test_the_largest_change_of_odds_is_that_of_exact_arithmetic():
     problem = ds.problems.dirichlet(n=4, m=3, N=20, budget=0.1)
     estimator = _some_estimator(problem)
     odds = ds.audit(problem, estimator).own_odds
-    assert odds is not None
     mass = [[Fraction(value) for value in row] for row in problem.p_xz]
     columns = [
         [Fraction(value) / sum(map(Fraction, column)) for value in column]
@@ -186,7 +182,6 @@ def test_the_largest_change_of_odds_is_that_of_exact_arithmetic():
 def test_a_guess_that_gives_a_value_away_has_unbounded_odds_and_a_record_without_infinities():
     problem = ds.Problem(np.eye(2) / 2, (1 - np.eye(2)) / 2, 0.1)
     found = ds.audit(problem, np.eye(2))
-    assert found.own_odds is not None
     assert found.own_odds.factor == found.own_odds.ceiling == math.inf
     assert found.to_dict()["own_odds"]["factor"] is None
     assert (
@@ -204,7 +199,6 @@ def test_rules_on_blocks_and_on_densities_are_counted_too():
         assert one.leakage == pytest.approx(other.leakage, rel=1e-9)
     dense = ds.solve(ds.problems.paper_continuous(budget=0.005), gap=1e-6)
     audited = ds.audit(dense.problem, dense)
-    assert audited.certificate is not None
     assert (
         audited.own_leaks[0].leakage
         == audited.certificate.own_leakage
@@ -232,7 +226,6 @@ def test_each_of_several_secrets_is_counted_by_every_measure():
                 pytest.approx(other.leakage, rel=1e-12),
             )
             assert leak.leakage <= leak.ceiling <= other.ceiling * (1 + 1e-9)
-    assert found.own_odds is not None
     assert found.own_odds.secret == int(np.argmax(largest))
     assert found.own_odds.factor == pytest.approx(max(largest), rel=1e-12)
     given = ds.problems.census(

@@ -15,7 +15,7 @@ from discreet.problems import catalog
 def random_estimator(problem, seed):
     rng = np.random.default_rng(seed)
     estimator = rng.gamma(0.5, size=(problem.m, problem.N)) + 1e-9
-    return np.asarray(estimator / estimator.sum(axis=0))
+    return estimator / estimator.sum(axis=0)
 
 
 def pinned(form, problem, estimator):

@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 from judging import lower_bound
 from left_out import LEFT_OUT
+from random_laws import random_joint
 
 from discreet.backends.contract import ACCURACY, COLUMNS, Kind, Options, Regime
 from discreet.backends.registry import availability, backend_names, capabilities, load_backend
@@ -146,7 +147,7 @@ SEVERAL = {
     "perfect and smooth": ("perfect", "mutual-information"),
 }
 # p(x, another x, y, z)
-JOINT = np.random.default_rng(8).dirichlet(np.full(3 * 2 * 3 * 8, 0.6)).reshape(3, 2, 3, 8)
+JOINT = random_joint(8, 3, 2, 3, 8, spread=0.6)
 LOSS = JOINT.sum(axis=(0, 1, 2)) - JOINT.sum(axis=(0, 1))
 OTHER = JOINT.sum(axis=(0, 2))
 
@@ -211,7 +212,7 @@ def at_the_edge(name, joint, **losses):
     return Row(name, tuple(cases), kind="ordinary")
 
 
-EDGE = np.random.default_rng(5).dirichlet(np.ones(2 * 2 * 5)).reshape(2, 2, 5)  # p(x, y, z)
+EDGE = random_joint(5, 2, 2, 5)  # p(x, y, z)
 SOME = np.array([1.0, 1.0, 0.0, 1.0, 1.0])
 EDGES = [
     at_the_edge("one-private-value", EDGE.sum(axis=0, keepdims=True)),
@@ -406,7 +407,6 @@ def check_duals(problem, solution, judged):
         feasible = feasible_duals(
             solution.tilt, solution.multiplier, problem.p_x, problem.terms[0].budget.amount
         )
-        assert feasible is not None
         proven = pytest.approx(judged.lower, rel=1e-9, abs=1e-12 * problem.constant_error)
         assert lower_bound(problem, *feasible) == proven
 
@@ -594,7 +594,6 @@ def test_merged_and_impossible_outcomes_are_restored(name):
     tolerance = accuracy_of(name).gap[0]
     here = solve(problem, name)
     there = solve(split, name)
-    assert there.estimator is not None
     assert there.estimator.shape == (3, 17)
     np.testing.assert_allclose(there.estimator.sum(axis=0), 1.0, rtol=1e-14)
     assert there.error_probability == pytest.approx(here.error_probability, rel=2.0 * tolerance)

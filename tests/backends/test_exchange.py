@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from random_laws import random_joint
 from scipy import sparse
 
 import discreet as ds
@@ -28,7 +29,7 @@ highspy = pytest.importorskip("highspy")
 
 
 def secrets():
-    full = np.random.default_rng(1).dirichlet(np.ones(48)).reshape(2, 2, 2, 6)
+    full = random_joint(1, 2, 2, 2, 6)
     both = [
         ds.Constraint(full.sum(axis=(1, 2)), 0.01),
         ds.Constraint(full.sum(axis=(0, 2)), 0.3, "max-lift"),
@@ -86,13 +87,11 @@ def check(name, objective, variables, linear, within):
     """
     problem = PROBLEMS[name]
     bracket = BRACKETS[name]
-    assert bracket is not None
     offset, unit = units(problem, linear)
     error = offset + unit * objective
     scale = bracket.upper
     assert bracket.lower - within * scale <= error <= bracket.upper + within * scale
     found = ds.certify(problem, lift(problem, variables)).certificate
-    assert found is not None
     assert found.own_error == pytest.approx(error, rel=within)
     assert found.blend <= 1e3 * within  # next to nothing has to be given up to keep every budget
 
@@ -169,7 +168,6 @@ def test_the_preamble_translates_the_certified_bracket_into_objectives(tmp_path)
     said = next(line for line in text.splitlines() if "so the least objective" in line)
     low, high = json.loads(said.partition(" is in ")[2])
     offset, unit = units(problem, False)
-    assert certificate is not None
     assert offset + unit * low <= certificate.lower <= certificate.upper <= offset + unit * high
     assert high - low <= 1e-8
 

@@ -59,7 +59,6 @@ def test_every_method_is_certified(method):
 def test_the_root_mass_scaling_keeps_tiny_answers(sensors):
     solution = solve(catalog.build("paper-multi", sensors=sensors, budget=0.0), "highs")
     assert solution.status is Status.CERTIFIED, solution
-    assert solution.certificate is not None
     assert solution.certificate.own_phi_residual <= 1e-14
 
 

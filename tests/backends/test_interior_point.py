@@ -5,6 +5,7 @@ from decimal import Decimal, getcontext
 
 import numpy as np
 import pytest
+from random_laws import random_joint
 
 import discreet as ds
 from discreet.backends.precision import Precision
@@ -124,7 +125,7 @@ def test_a_start_next_to_all_outcomes_of_certainty_does_not_stall_perfect_privac
     rng = np.random.default_rng(seed)
     outcomes = int(rng.integers(3, 60))
     n = int(rng.integers(2, 4))
-    p_xz = np.maximum(rng.dirichlet(np.full(n * outcomes, 0.1)).reshape(n, outcomes), 1e-9)
+    p_xz = np.maximum(random_joint(rng, n, outcomes, spread=0.1), 1e-9)
     p_xz /= p_xz.sum()
     assert ds.solve(Problem(p_xz, p_xz.sum(axis=0) - p_xz, 0.0), "tilt").relative_gap <= 1e-9
 

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 from command import refused, run, solving_here
+from random_laws import random_joint
 
 import discreet as ds
 from discreet.backends.run import attempt, conclude
@@ -18,7 +19,7 @@ from discreet.measures.registry import MEASURES
 from discreet.problems import catalog
 from discreet.problems.catalog.registry import Budget
 
-JOINT = np.random.default_rng(0).dirichlet(np.full(90, 0.5)).reshape(3, 3, 10)
+JOINT = random_joint(0, 3, 3, 10, spread=0.5)
 TEXTS = {
     "sibson": "sibson:alpha=2",
     "g-leakage": str(GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.0, 0.1, 2.0]])),

@@ -66,7 +66,7 @@ def scan(
 
 
 def tilt_for(n, m, seed, scale):
-    return np.asarray(scale * np.random.default_rng(seed).normal(size=(m, n)))
+    return scale * np.random.default_rng(seed).normal(size=(m, n))
 
 
 def assert_same(one, other, *, rounding):

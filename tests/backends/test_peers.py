@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from left_out import LEFT_OUT
+from random_laws import random_columns
 from test_conformance import problem_of, small
 
 from discreet.backends.contract import Options, Regime
@@ -116,7 +117,7 @@ def test_the_linked_program_is_the_problem():
     rng = np.random.default_rng(2)
     for problem in (SMALL[9], SMALL[11]):
         program = Program.of(problem, 0.5)
-        estimator = rng.dirichlet(np.ones(problem.m), problem.N).T
+        estimator = random_columns(rng, problem.m, problem.N)
         x = (estimator * program.scale).ravel()
         if program.leaks:
             law = problem.output_law(estimator)

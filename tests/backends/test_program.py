@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from random_laws import random_joint
 
 import discreet as ds
 from discreet.backends.precision import Precision
@@ -30,18 +31,13 @@ FRACTIONS = [1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9]
 
 def random_problem(name, n, m, outcomes, seed, fraction):
     """At a share of what the Bayes rule leaks, or of 2 where that has no bound."""
-    joint = (
-        np.random.default_rng(seed)
-        .dirichlet(np.full(n * m * outcomes, 0.5))
-        .reshape(n, m, outcomes)
-    )
+    joint = random_joint(seed, n, m, outcomes, spread=0.5)
     text = str(GLeakage(np.array(GAIN)[:, :n])) if name == "g-leakage" else name
     free = Problem.from_joint(joint, math.inf, measure=text)
     return free.with_budget(fraction * min(free.bayes_leakage, 2.0))
 
 
 def judged(problem, point):
-    assert point is not None
     assert point.columns.min() >= 0.0
     certificate = certify(problem, point.columns, point.tilt, point.multipliers).certificate
     assert certificate.blend == 0.0
@@ -66,7 +62,6 @@ def test_from_no_tilt_and_from_a_near_one_to_the_optimum(name, n, m, outcomes, s
     found = crossed(problem, np.zeros((m, n)))
     assume(problem.budget > 0.0)
     assert judged(problem, found).relative_gap <= 1e-12
-    assert found is not None
     tilt = found.tilt * (1.0 + 1e-6 * np.random.default_rng(seed).normal(size=found.tilt.shape))
     columns = 0.999 * found.columns + 0.001 / m
     for again in (crossed(problem, tilt), crossed(problem, tilt, columns)):
@@ -138,7 +133,6 @@ def test_a_tilt_that_is_too_far_is_replaced_by_that_of_few_outcomes(far, program
     problem = free.with_budget(0.99 * free.bayes_leakage)
     precision = Precision.of(problem, 1e-9)
     found = solve_by_sifting(problem, np.zeros((2, 2)), precision, gap=precision.bracket, far=far)
-    assert found is not None
     assert judged(problem, found[0]).relative_gap <= 1e-9
     assert max(programs) < problem.N // 2
 
@@ -197,8 +191,6 @@ def assert_stopped(stopped, optimum):
     assert stopped.claimed == "time limit"
     found = stopped.certificate
     best = optimum.certificate
-    assert found is not None
-    assert best is not None
     assert best.relative_gap <= 1e-12
     assert found.blend == 0.0
     assert found.own_leakage_ceiling <= stopped.problem.budget

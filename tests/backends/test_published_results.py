@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+from random_laws import random_joint
 from scipy.optimize import linprog
 
 import discreet as ds
@@ -78,7 +79,7 @@ def test_guessing_binary_x_and_y_has_the_published_closed_form(seed):
     Linder, arXiv 1707.02409.
     """
     rng = np.random.default_rng(seed)
-    p_xy = rng.dirichlet(np.ones(4)).reshape(2, 2)
+    p_xy = random_joint(rng, 2, 2)
     p_xy = p_xy[np.argsort(-p_xy.sum(axis=1))]  # x_0 is the likelier value of X
     p_xy = p_xy[:, np.argsort(p_xy[1] - p_xy[0])]  # and y_1 the value of Y that speaks most for x_1
     guessed = p_xy.max(axis=0).sum()
@@ -165,9 +166,7 @@ def test_of_bits_total_variation_is_the_difference_of_parity(seed):
     Pr(ŷ given x_1)|.
     """
     rng = np.random.default_rng(seed)
-    free = ds.Problem.from_joint(
-        rng.dirichlet(np.ones(28)).reshape(2, 2, 7), math.inf, measure="total-variation"
-    )
+    free = ds.Problem.from_joint(random_joint(rng, 2, 2, 7), math.inf, measure="total-variation")
     budget = 0.4 * free.bayes_leakage
     other = free.with_budget(budget / (2.0 * free.p_x.prod()), measure="parity-difference")
     assert _least_error(free.with_budget(budget)) == pytest.approx(_least_error(other), rel=1e-9)

@@ -134,7 +134,6 @@ def test_optima_are_those_of_libqif(part):
         optimum = float(sum(prior[x] * best[x, y] * loss[x, y] for x in range(n) for y in range(m)))
         problem = case.problem(measure)
         proven = ds.solve(problem, "highs", gap=1e-11).certificate
-        assert proven is not None
         assert proven.lower == pytest.approx(optimum, rel=ALIKE, abs=ALIKE)
         assert proven.upper == pytest.approx(optimum, rel=ALIKE, abs=ALIKE)
         own = ds.solve(problem, "qif")

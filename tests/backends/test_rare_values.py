@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from random_laws import random_joint
 
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
@@ -29,7 +30,7 @@ def rare_joint(seed, shape, probability):
     """A random joint law, whose first private value has about that probability."""
     joint = np.random.default_rng(seed).gamma(0.5, size=shape)
     joint[0] *= probability * joint[1:].sum() / joint[0].sum()
-    return np.asarray(joint / joint.sum())
+    return joint / joint.sum()
 
 
 def budget_of(free, share):
@@ -74,7 +75,7 @@ def test_what_rounding_moves_is_measured_by_the_values_beside_the_likeliest():
     "other", ["mutual-information", "maximal-leakage", "local-differential-privacy"]
 )
 def test_a_secret_of_one_value_is_no_constraint(known, other):
-    joint = np.random.default_rng(3).dirichlet(np.ones(2 * 2 * 9)).reshape(2, 2, 9)
+    joint = random_joint(3, 2, 2, 9)
     loss = joint.sum(axis=(0, 1)) - joint.sum(axis=0)
     p_xz = joint.sum(axis=1)
     sure = Constraint(joint.sum(axis=(0, 1))[None], 0.0, known)
@@ -97,7 +98,7 @@ def test_a_sample_of_blocks_without_gain_keeps_the_budget(text):
     """The Bayes rule gains an adversary nothing, so the budget of a sample is no share of what it
     gains.
     """
-    joint = np.random.default_rng(1).dirichlet(np.full(3 * 2 * 2 * 700, 0.3)).reshape(3, 2, 2, 700)
+    joint = random_joint(1, 3, 2, 2, 700, spread=0.3)
     joint[0] += 1.0  # the first value stays the best guess whatever is seen
     joint /= joint.sum()
     loss = joint.sum(axis=(0, 1, 2)) - joint.sum(axis=(0, 1))

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from random_laws import random_joint
 from test_measures_served import NAMES
 
 import discreet as ds
@@ -21,11 +22,7 @@ CONDITIONAL = "conditional-mutual-information"
 
 def drawn(seed, outcomes=40):
     """p(x, w, y, z) and the loss of guessing y."""
-    full = (
-        np.random.default_rng(seed)
-        .dirichlet(np.full(12 * outcomes, 0.3))
-        .reshape(3, 2, 2, outcomes)
-    )
+    full = random_joint(seed, 3, 2, 2, outcomes, spread=0.3)
     seen = full.sum(axis=(0, 1))
     return full, seen.sum(axis=0) - seen
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import scipy.optimize
+from random_laws import random_joint
 
 from discreet.backends.contract import Options
 from discreet.backends.run import solve
@@ -21,7 +22,7 @@ SMOOTH = ("mutual-information", "chi-square", "sibson:alpha=2.5", "pointwise-inf
 @pytest.mark.parametrize("measure", SMOOTH)
 @pytest.mark.parametrize("seed", [22, 25])
 def test_a_guess_that_is_never_made_gets_a_tilt_that_excludes_it(measure, seed):
-    joint = np.random.default_rng(seed).dirichlet(np.full(3 * 4 * 6, 0.5)).reshape(3, 4, 6)
+    joint = random_joint(seed, 3, 4, 6, spread=0.5)
     free = Problem.from_joint(joint, np.inf, measure=measure)
     problem = free.with_budget(0.1 * free.bayes_leakage)
     solution = solve(problem, "slsqp")

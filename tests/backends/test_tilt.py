@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from random_laws import random_joint
 
 from discreet.backends.precision import Precision
 from discreet.backends.run import solve
@@ -28,7 +29,6 @@ def test_one_guess_keeps_a_budget_that_two_equal_actions_exceed_by_rounding():
     private = np.array([[0.0, 1e-40, 0.0], [0.02, 0.0, 0.0], [0.0, 0.0, 0.98]])
     solution = solve(Problem(private, np.zeros((1, 3)), LeakageBudget(1e-44, gain)), "tilt")
     assert solution.status is Status.CERTIFIED
-    assert solution.certificate is not None
     assert solution.certificate.leakage_ceiling == solution.certificate.blend == 0.0
 
 
@@ -36,7 +36,6 @@ def test_time_limit_is_honoured_and_the_best_iterate_returned():
     problem = catalog.build("mixture", n=3, m=3, N=2000, fraction=0.5)
     solution = solve(problem, "tilt", time_limit=1e-9)
     assert solution.claimed == "time limit"
-    assert solution.certificate is not None
     assert solution.certificate.leakage <= problem.budget
 
 
@@ -133,7 +132,6 @@ def test_an_optimum_that_leaks_more_than_it_should_is_brought_within_the_budget(
         backend, "solve_whole", lambda *_: (Point.bayes(problem), Ending("optimal"))
     )
     solution = solve(problem, "tilt")
-    assert solution.certificate is not None
     assert solution.certificate.own_budget_kept
     assert solution.status is Status.INACCURATE
 
@@ -153,7 +151,6 @@ def test_a_budget_below_the_rounding_of_its_own_law_is_not_broken():
     """
     problem = catalog.build("paper-multi", sensors=100, fraction=0.5)
     solution = solve(problem, "tilt")
-    assert solution.certificate is not None
     assert solution.status is not Status.VIOLATED_PRIVACY
     assert solution.certificate.own_leakage <= problem.budget
     streamed = solve(BlockProblem.of(problem))
@@ -163,7 +160,7 @@ def test_a_budget_below_the_rounding_of_its_own_law_is_not_broken():
 
 def test_losses_that_products_round_to_zero_are_no_failure():
     rng = np.random.default_rng(1)
-    p_xz = rng.dirichlet(np.ones(6)).reshape(2, 3)
+    p_xz = random_joint(rng, 2, 3)
     loss = rng.integers(0, 3, (2, 3)) * 5e-324
     solution = solve(Problem(p_xz, loss, 1e-8), "tilt")
     assert solution.status is not Status.FAILED, solution.message

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from random_laws import random_joint
 
 import discreet as ds
 from discreet.backends.precision import Precision
@@ -26,11 +27,7 @@ SMOOTH = [
 
 
 def random_problem(name, n, m, outcomes, seed, fraction):
-    joint = (
-        np.random.default_rng(seed)
-        .dirichlet(np.full(n * m * outcomes, 0.5))
-        .reshape(n, m, outcomes)
-    )
+    joint = random_joint(seed, n, m, outcomes, spread=0.5)
     free = Problem.from_joint(joint, math.inf, measure=name)
     return free.with_budget(fraction * free.bayes_leakage)
 
@@ -59,7 +56,6 @@ def test_next_to_an_interior_solution_is_the_optimal_vertex(name, n, m):
         )
         assert first is not None
         for found in (first, crossed(problem, first)):
-            assert found is not None
             certificate = certify(problem, found.columns, found.tilt, found.multipliers).certificate
             assert certificate.blend == 0.0
             assert certificate.relative_gap <= 1e-12
@@ -81,14 +77,12 @@ def test_budgets_that_do_not_bind_have_no_price():
         )
         if divergence.min() < 0.9 * problem.budget:
             break
-    assert best.tilt is not None
     rare = int(divergence.argmin())
     tilt = best.tilt.copy()
     tilt[rare] += 0.01 * tilt[(rare + 1) % 3]
     found = crossover(
         problem, tilt, np.zeros(1), Precision.of(problem, 1e-10), np.asarray(best.estimator)
     )
-    assert found is not None
     assert np.abs(found.tilt[rare]).max() <= 1e-10
     assert (
         certify(problem, found.columns, found.tilt, found.multipliers).certificate.relative_gap

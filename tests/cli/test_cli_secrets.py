@@ -7,11 +7,12 @@ import json
 import numpy as np
 import pytest
 from command import refused, run, solving_here
+from random_laws import random_joint
 
 import discreet as ds
 
 # p(x, x', y, z)
-FULL = np.random.default_rng(4).dirichlet(np.ones(2 * 3 * 2 * 10)).reshape(2, 3, 2, 10)
+FULL = random_joint(4, 2, 3, 2, 10)
 CONDITIONAL = "conditional-mutual-information"
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_laws import random_columns
 
 from discreet.measures.g_leakage import GLeakage
 from discreet.measures.measure import Scope
@@ -33,7 +34,7 @@ def test_a_diluted_rule_keeps_the_budget(name, seed, part):
     rng = np.random.default_rng(seed)
     m, n = rng.integers(2, 5, size=2)
     groups = 2 if name == "conditional-mutual-information" else 1
-    rates = rng.dirichlet(np.full(m, rng.choice([0.3, 1.0, 5.0])), size=n * groups).T
+    rates = random_columns(rng, m, n * groups, rng.choice([0.3, 1.0, 5.0]))
     shares = rng.dirichlet(np.full(n * groups, 2.0))
     measure = GLeakage(rng.random((3, n))) if name == "g-leakage" else measure_of(name)
     leakage = leakage_of(measure, rates, shares, groups)

@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from random_laws import random_columns
 from scipy.special import rel_entr
 from scipy.stats import multinomial
 
@@ -42,7 +43,7 @@ def measures_of(n, rng):
 
 
 def drawn_law(m, n, rng, *, null):
-    rates = rng.dirichlet(np.ones(m), size=n).T
+    rates = random_columns(rng, m, n)
     return (np.repeat(rates[:, :1], n, axis=1) if null else rates), rng.dirichlet(np.full(n, 2.0))
 
 
@@ -69,7 +70,7 @@ def distance(region, rates):
 def log_odds(rates):
     """The log of the odds ratio of rates [2, 2 · given] for each given value."""
     first = np.log(rates[0]) - np.log(rates[1])
-    return np.asarray(first[0::2] - first[1::2])
+    return first[0::2] - first[1::2]
 
 
 def holds(region, rates):
@@ -321,7 +322,7 @@ def test_limits_of_a_probability_are_those_of_clopper_and_pearson_and_chernoffs_
 def test_the_mean_of_an_e_value_is_one(given):
     """Under the law that it is about: summed over all tables of groups of four people and one."""
     rng = np.random.default_rng(given)
-    rates = rng.dirichlet(np.ones(3), size=2 * given).T
+    rates = random_columns(rng, 3, 2 * given)
     people = np.resize([4, 1], 2 * given)
     region = region_of(np.ones((3, 2 * given)), 0.95, True, given)
     columns = [

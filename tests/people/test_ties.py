@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from random_laws import random_columns, random_joint
 
 import discreet as ds
 from discreet.people import design, ties
@@ -114,7 +115,7 @@ def test_newtons_method_finds_the_tilt_of_sums_that_some_tilt_has(people):
     among = rng.random((5, people)) < 0.6
     among[:2] = True
     among[4] = False
-    seen = rng.dirichlet(np.ones(3), size=people).T
+    seen = random_columns(rng, 3, people)
     treated = ties._Treatment(seen, rng.dirichlet(np.ones(people)), among)
     tilt = 3.0 * rng.normal(size=(5, 3))
     wanted = treated.sums(tilt)[0]
@@ -138,9 +139,7 @@ def test_a_rule_leaks_its_budget_though_the_traces_of_an_answer_are_left_out():
 
 @pytest.mark.parametrize("off", [1e-3, -1e-3])
 def test_listed_ties_make_up_for_what_is_left_out_elsewhere(off):
-    problem = ds.Problem.from_joint(
-        np.random.default_rng(3).dirichlet(np.ones(1200)).reshape(2, 2, 300), 1.0
-    )
+    problem = ds.Problem.from_joint(random_joint(3, 2, 2, 300), 1.0)
     problem = problem.with_budget(0.3 * problem.bayes_leakages[0])
     found = ds.solve(problem)
     columns = found.estimator.copy()
@@ -155,7 +154,7 @@ def test_listed_ties_make_up_for_what_is_left_out_elsewhere(off):
 
 def test_equalized_odds_without_any_difference_is_a_linear_program():
     """The interior point took half of the time of a solve for 100,000 people."""
-    joint = np.random.default_rng(0).dirichlet(np.ones(800)).reshape(200, 2, 2)
+    joint = random_joint(0, 200, 2, 2)
     found = ds.solve(equalized(joint / joint.sum(axis=(1, 2), keepdims=True)), "tilt")
     assert found.status is ds.Status.CERTIFIED
     assert found.iterations == 0

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_laws import random_joint
 from strategies import estimators, joints
 
 import discreet as ds
@@ -122,7 +123,7 @@ def brute_force(laws, prior):
             guess = int(np.argmax((prior * law[:, :, z]).sum(axis=0)))
             local[:, :, guess] += law[:, :, z]
         seen = (seen[:, :, :, None] * local[:, :, None, :]).reshape(n, m, -1)
-    return np.asarray(seen)
+    return seen
 
 
 def check(found, seen):
@@ -158,7 +159,7 @@ def test_identical_sensors_agree_with_brute_force(sensors):
 @settings(max_examples=30)
 def test_heterogeneous_sensors_agree_with_brute_force(seed, n, m, kinds):
     rng = np.random.default_rng(seed)
-    prior = rng.dirichlet(np.ones(n * m)).reshape(n, m)
+    prior = random_joint(rng, n, m)
     kind = [rng.dirichlet(np.ones(bins), size=(n, m)) for bins in (2, 4, 5)]
     laws = [kind[k] for k in kinds]
     check(local_inference(laws, prior), brute_force(laws, prior))

@@ -28,7 +28,7 @@ from discreet.problems.streams.sources import block_problem, blocks_from
 
 def random_joint(n=2, m=3, outcomes=500, seed=0):
     joint = np.random.default_rng(seed).random((n, m, outcomes))
-    return np.asarray(joint / joint.sum())
+    return joint / joint.sum()
 
 
 def random_problem(n=2, m=3, outcomes=500, seed=0, budget=0.01):

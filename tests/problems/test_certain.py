@@ -7,6 +7,7 @@ from fractions import Fraction
 import exactly
 import numpy as np
 import pytest
+from random_laws import random_columns, random_joint
 
 from discreet.judge import certify
 from discreet.numerics.estimators import Decisions, column_error, normalise
@@ -20,7 +21,7 @@ def _estimator(m, drawn, seed):
     rng = np.random.default_rng(seed)
     estimator = np.eye(m)[:, rng.integers(0, m, _N)]
     places = rng.choice(_N, drawn, replace=False)
-    estimator[:, places] = rng.dirichlet(np.ones(m), drawn).T
+    estimator[:, places] = random_columns(rng, m, drawn)
     return normalise(estimator)
 
 
@@ -59,7 +60,7 @@ def test_a_column_is_certain_only_if_it_is_a_one_among_zeros():
 def test_sums_by_label_and_by_products_give_the_same_verdict(budget):
     """A large problem is judged by labels, and the same problem with fewer outcomes by products."""
     rng = np.random.default_rng(8)
-    joint = rng.dirichlet(np.full(2 * 2 * 50, 0.4)).reshape(2, 2, 50)
+    joint = random_joint(rng, 2, 2, 50, spread=0.4)
     small = Problem.from_joint(joint, budget)
     copies = 512  # a power of two: halves are exact
     large = Problem.from_joint(np.repeat(joint, copies, axis=2) / copies, budget)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from random_laws import random_joint
 from scipy import optimize, stats
 
 import discreet as ds
@@ -41,7 +42,7 @@ def mixtures(seed, n=3, m=3, parts=3, budget=math.inf):
         ]
         for _ in range(n)
     ]
-    return ContinuousProblem(laws, rng.dirichlet(np.ones(n * m)).reshape(n, m), budget)
+    return ContinuousProblem(laws, random_joint(rng, n, m), budget)
 
 
 # -- the problem
@@ -224,7 +225,7 @@ def integral_of_the_least(problem, tilt):
     coefficients = problem.tilted(tilt)
 
     def label(z):
-        return np.asarray((coefficients @ problem.densities(z)).argmin(axis=0))
+        return (coefficients @ problem.densities(z)).argmin(axis=0)
 
     points = np.unique(
         np.concatenate(

@@ -87,7 +87,6 @@ def test_an_answer_is_stated_as_exactly_private_where_the_judge_proves_that_it_c
 )
 def test_answers_of_solvers_are_verified_as_private(problem, backend):
     solution = ds.solve(problem, backend)
-    assert solution.certificate is not None
     found = ds.verify(problem, solution)
     if problem.N == 3 and backend == "highs":  # it leaves a vertex that randomises nowhere as it is
         assert 0.0 < found.deviation[0] <= solution.certificate.private_within < 1e-15

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from random_laws import random_columns, random_joint
 from scipy import stats
 
 from discreet.judge import certify
@@ -128,10 +129,10 @@ def test_brackets_of_rules_with_intervals_of_any_width(seed, exponent, budget):
         [NormalDensity(*normals[0]), NormalDensity(*normals[1])],
         [NormalDensity(*normals[2]), NormalDensity(*normals[3])],
     ]
-    problem = ContinuousProblem(laws, rng.dirichlet(np.ones(4)).reshape(2, 2), budget)
+    problem = ContinuousProblem(laws, random_joint(rng, 2, 2), budget)
     inner = np.unique(rng.normal(size=3)[:, None] + np.array([0.0, 10.0**exponent]))
     rule = IntervalRule(
-        np.concatenate([[-np.inf], inner, [np.inf]]), rng.dirichlet(np.ones(2), inner.size + 1).T
+        np.concatenate([[-np.inf], inner, [np.inf]]), random_columns(rng, 2, inner.size + 1)
     )
     verdict = certify(problem, rule)
     error, leaked = _true_law(problem, verdict.answer, normals)

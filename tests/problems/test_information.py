@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from random_laws import random_joint
 
 from discreet.measures.law import output_law
 from discreet.measures.mutual_information import phi_divergence
@@ -20,7 +21,7 @@ from discreet.problems.problem import Problem
 
 def _near_private(rng, n, m, outcomes, size):
     """A joint p_xz, and an estimator whose probabilities vary by about `size` over the outcomes."""
-    p_xz = rng.dirichlet(np.full(n * outcomes, 1.0)).reshape(n, outcomes)
+    p_xz = random_joint(rng, n, outcomes)
     base = rng.dirichlet(np.ones(m))[:, None]
     return p_xz, base * (1.0 + size * rng.uniform(-1.0, 1.0, (m, outcomes)))
 
@@ -95,7 +96,7 @@ def test_fano_bounds_hold_for_every_channel(n, guesses, seed):
     the plain one.
     """
     rng = np.random.default_rng(seed)
-    joint = rng.dirichlet(np.full(n * guesses, rng.choice([0.05, 0.3, 2.0]))).reshape(n, guesses)
+    joint = random_joint(rng, n, guesses, spread=rng.choice([0.05, 0.3, 2.0]))
     p_out = joint.sum(axis=0)
     equivocation = entropy(joint.ravel()) - entropy(p_out)
     error = 1.0 - joint.max(axis=0).sum()

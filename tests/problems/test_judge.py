@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_laws import random_columns, random_joint
 from strategies import anything, budgets, estimators, garbage, problems, tilts
 
 import discreet as ds
@@ -139,7 +140,7 @@ def test_a_perfect_guess_without_privacy_has_error_exactly_zero():
 @pytest.mark.parametrize("scale", [1e-310, 1e-300, 1e-30, 1e90])
 def test_losses_of_any_size(scale):
     rng = np.random.default_rng(1)
-    p_xz = rng.dirichlet(np.ones(8)).reshape(2, 4)
+    p_xz = random_joint(rng, 2, 4)
     for budget in (0.0, 0.01, math.inf):
         problem = Problem(p_xz, scale * rng.random((3, 4)), budget)
         verdict = certify(
@@ -272,7 +273,7 @@ def test_a_wrong_repair_makes_the_bracket_wide_and_never_wrong(data):
     """
     problem = data.draw(problems())
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
-    garbled = rng.dirichlet(np.ones(problem.m), problem.N).T
+    garbled = random_columns(rng, problem.m, problem.N)
 
     def somewhere(*_):
         return data.draw(st.sampled_from([None, 0.0, 1e-9, 0.5, 1.0]))

@@ -15,6 +15,7 @@ from command import environment
 from hypothesis import given
 from hypothesis import strategies as st
 from judging import certify_rule
+from random_laws import random_columns, random_joint
 from strategies import problems
 
 from discreet.errors import InputError
@@ -29,11 +30,7 @@ BOTH = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"]
 
 
 def random_problem(n=2, m=2, outcomes=200, seed=0, budget=0.01):
-    joint = (
-        np.random.default_rng(seed)
-        .dirichlet(np.full(n * m * outcomes, 0.5))
-        .reshape(n, m, outcomes)
-    )
+    joint = random_joint(seed, n, m, outcomes, spread=0.5)
     return Problem.from_joint(joint, budget)
 
 
@@ -47,7 +44,7 @@ def rule_of(problem, seed):
         SIZES, (problem.m, problem.n)
     )
     ties = rng.permutation(problem.N)[: rng.integers(0, problem.N + 1)]
-    columns = rng.dirichlet(np.full(problem.m, 0.5), size=ties.size).T if ties.size else None
+    columns = random_columns(rng, problem.m, ties.size, 0.5) if ties.size else None
     share = rng.choice([0.0, 0.0, 1e-17, 0.1, 1.0])
     return OutcomeRule(
         tilt, ties, columns, share, np.eye(problem.m)[rng.integers(problem.m)] if share else None
@@ -98,7 +95,7 @@ def test_agrees_with_the_judge_in_memory(data):
     )
     rng = np.random.default_rng(seed)
     ties = rng.choice(40, size=3, replace=False)
-    rule = OutcomeRule(0.2 * rng.normal(size=(m, n)), ties, rng.dirichlet(np.ones(m), size=3).T)
+    rule = OutcomeRule(0.2 * rng.normal(size=(m, n)), ties, random_columns(rng, m, 3))
     multiplier = float(rng.random())
     mine = certify_rule(in_blocks(problem, 16), rule, multiplier, threads=1)
     dense = rule.dense(BlockProblem.of(problem).blocks)

@@ -7,6 +7,7 @@ import pytest
 from exactly import rational, rationals
 from hypothesis import given
 from hypothesis import strategies as st
+from random_laws import random_columns
 
 from discreet.checks import are_masses
 from discreet.numerics.estimators import Decisions, normalise
@@ -91,7 +92,7 @@ def assert_agree(one, other):
 
 
 def exact_losses(p_xz, loss, tilt):
-    return np.asarray(rationals(loss) + rationals(tilt) @ rationals(p_xz))
+    return rationals(loss) + rationals(tilt) @ rationals(p_xz)
 
 
 @given(
@@ -188,7 +189,7 @@ def test_the_sums_of_any_answer_bound_the_least_losses_from_below(n, m, kind, se
     a, loss = outcomes(kind, n, m, 60, tilt, rng)
     estimator = np.eye(m)[:, rng.integers(0, m, 60)]
     places = np.flatnonzero(rng.random(60) < drawn)
-    estimator[:, places] = rng.dirichlet(np.full(m, 0.3), places.size).T
+    estimator[:, places] = random_columns(rng, m, places.size, 0.3)
     estimator = normalise(estimator)
     level = np.zeros(n, dtype=np.int32)
     found = sums_over(lambda block: Decisions.of(estimator[:, block]), a, loss, tilt, level)

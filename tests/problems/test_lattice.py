@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_laws import random_joint
 
 from discreet.errors import InputError
 from discreet.problems.outcomes import in_order
@@ -101,7 +102,7 @@ def test_windows_hold_all_outcomes_with_mass(data):
     tail = data.draw(st.sampled_from([1e-15, 1e-6, 1e-2, 0.4]))
     rng = np.random.default_rng(seed)
     law = rng.dirichlet(np.full(bins, 10.0 ** rng.uniform(-1, 1)), size=(2, 2))
-    prior = rng.dirichlet(np.ones(4)).reshape(2, 2)
+    prior = random_joint(rng, 2, 2)
     lattice = CountLattice(law, prior, sensors, tail=tail, compiled=False)
     tables = lattice._tables
     rows = lattice_size(sensors, bins - 1)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_laws import random_joint
 from scipy import stats
 
 from discreet.errors import InputError
@@ -37,7 +38,7 @@ def random_laws(seed, sensors, n, m, bins, share_of_zeros=0.0):
     weights = 10.0 ** rng.uniform(-8.0, 0.0, size=(sensors, n, m, bins))
     weights[rng.random(weights.shape) < share_of_zeros] = 0.0
     weights[..., 0] += 1e-3
-    prior = rng.dirichlet(np.ones(n * m)).reshape(n, m)  # X and Y depend on one another
+    prior = random_joint(rng, n, m)  # X and Y depend on one another
     return weights / weights.sum(axis=-1, keepdims=True), prior
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from random_laws import random_joint
 from strategies import estimators, joints, problems
 
 from discreet.errors import InputError
@@ -205,7 +206,7 @@ def test_loss_masses_keep_small_errors():
 
 
 def test_general_loss_matrices():
-    joint = np.random.default_rng(0).dirichlet(np.ones(12)).reshape(2, 2, 3)
+    joint = random_joint(0, 2, 2, 3)
     matrix = np.array([[0.0, 1.0, 0.25], [5.0, 0.0, 0.5]])
     problem = Problem.from_joint(joint, 0.1, loss_matrix=matrix)
     assert problem.m == 3

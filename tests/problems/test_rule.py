@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_laws import random_columns, random_joint
 from strategies import problems
 
 from discreet.errors import FileError, InputError
@@ -15,18 +16,14 @@ from discreet.problems.rule import OutcomeRule
 
 
 def random_problem(n, m, outcomes, seed=0, budget=0.01):
-    joint = (
-        np.random.default_rng(seed)
-        .dirichlet(np.full(n * m * outcomes, 0.5))
-        .reshape(n, m, outcomes)
-    )
+    joint = random_joint(seed, n, m, outcomes, spread=0.5)
     return Problem.from_joint(joint, budget)
 
 
 def random_rule(problem, ties, seed=0, share=0.0):
     rng = np.random.default_rng(seed)
     index = rng.choice(problem.N, size=ties, replace=False)
-    columns = rng.dirichlet(np.ones(problem.m), size=ties).T
+    columns = random_columns(rng, problem.m, ties)
     return OutcomeRule(
         rng.normal(size=(problem.m, problem.n)) * 0.3,
         index,

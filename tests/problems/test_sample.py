@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_laws import random_columns, random_joint
 
 from discreet.problems.outcomes import ArrayBlocks, Chunk
 from discreet.problems.streams.sample import sample
@@ -38,7 +39,7 @@ def weighed(blocks, *, by_error=False):
 def test_draws_are_systematic(shape, count, seed, by_error, size):
     n, m = shape
     rng = np.random.default_rng(seed)
-    joint = rng.dirichlet(np.full(n * m * count, 0.5)).reshape(n, m, count)
+    joint = random_joint(rng, n, m, count, spread=0.5)
     p_xz = joint.sum(axis=1)
     loss = joint.sum(axis=(0, 1)) - joint.sum(axis=0)
     doubt = float(loss.min(axis=0).sum()) if by_error else 0.0
@@ -65,7 +66,7 @@ def test_draws_are_systematic(shape, count, seed, by_error, size):
 def test_a_draw_for_every_outcome_is_the_problem_itself():
     count = 256
     rng = np.random.default_rng(0)
-    split = rng.dirichlet(np.ones(3), size=count).T / count
+    split = random_columns(rng, 3, count) / count
     p_xz = np.concatenate([split[:2], split[2:] + (1 / count - split.sum(axis=0))])
     loss = rng.random((2, count)) / count
     for size in (32, 256):

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judging import certify_rule
+from random_laws import random_columns, random_joint
 
 from discreet.judge import certify
 from discreet.measures.law import OutputLaw
@@ -39,7 +40,6 @@ def _blocks(p_xz, loss, budget=math.inf):
 
 def _bayes_error(problem):
     """Σ_l min_i L_il over the total probability, exactly."""
-    assert isinstance(problem.blocks, ArrayBlocks)
     least = exactly.dot(problem.blocks.loss.min(axis=0))
     return least / exactly.dot(problem.blocks.p_xz)
 
@@ -102,10 +102,10 @@ def test_plain_sums_over_many_outcomes_are_more_in_doubt():
 def test_losses_near_the_smallest_number(seed, exponent, budget):
     rng = np.random.default_rng(seed)
     m, n, outcomes = (int(each) for each in rng.integers(2, 5, 3))
-    p_xz = rng.dirichlet(np.ones(n * outcomes)).reshape(n, outcomes)
+    p_xz = random_joint(rng, n, outcomes)
     loss = rng.integers(0, 1 << int(rng.integers(1, 53)), (m, outcomes)) * (_TINY * 2.0**exponent)
     problem = Problem(p_xz, loss, budget)
-    estimator = rng.dirichlet(np.full(m, 0.5), outcomes).T
+    estimator = random_columns(rng, m, outcomes, 0.5)
     tilt = rng.normal(size=(m, n)) * rng.choice([0.0, 1e-320, 1e-310, 1.0])
     verdict = certify(problem, estimator, tilt, float(rng.choice([0.0, 1e-320, 1e-3])))
     judged = verdict.certificate

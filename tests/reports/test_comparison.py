@@ -7,11 +7,11 @@ import math
 from dataclasses import replace
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from command import solving_here
 from hypothesis import given
 from hypothesis import strategies as st
+from random_laws import random_joint
 from rich.console import Console
 
 from discreet.backends.solution import Status
@@ -42,7 +42,7 @@ def trial():
 
 @pytest.fixture(scope="module")
 def model():
-    joint = np.random.default_rng(8).dirichlet(np.full(2 * 2 * 9, 0.4)).reshape(2, 2, 9)
+    joint = random_joint(8, 2, 2, 9, spread=0.4)
     return Problem.from_joint(joint, budget=math.inf, name="random")
 
 

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+from random_laws import random_joint
 
 import discreet as ds
 from discreet.backends.solution import Status
@@ -17,7 +18,7 @@ from discreet.backends.tilt.model import model_of
 
 
 def model(seed, shape):
-    joint = np.random.default_rng(seed).dirichlet(np.full(math.prod(shape), 0.5)).reshape(shape)
+    joint = random_joint(seed, *shape, spread=0.5)
     return ds.Problem.from_joint(joint, 0.0)
 
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from random_laws import random_joint
 
 import discreet as ds
 from discreet.backends.solution import Status
@@ -18,7 +19,7 @@ from discreet.reports.curve import IS_CURVE
 from discreet.reports.second_opinion import second_opinion
 
 # p(x, x', y, z)
-FULL = np.random.default_rng(1).dirichlet(np.full(2 * 3 * 3 * 40, 0.7)).reshape(2, 3, 3, 40)
+FULL = random_joint(1, 2, 3, 3, 40, spread=0.7)
 JOINT = FULL.sum(axis=0)
 LOSS = ds.Problem.from_joint(JOINT, math.inf).loss
 TEXTS = {"sibson": "sibson:alpha=3", "g-leakage": "g-leakage:gain=[[1,0,0.5],[0,1,0.5],[0,0,1]]"}
@@ -57,7 +58,7 @@ def traced(name):
 
 def levels(curve, budgets):
     if len(curve.terms) > 1:
-        return np.asarray(budgets)
+        return budgets
     return np.array([curve.terms[0].measure.level(budget) for budget in budgets])
 
 
@@ -93,7 +94,6 @@ def test_every_point_is_that_of_a_single_solve(name):
     for row in curve.rows[:: 3 if len(problem.terms) > 1 else 1]:
         alone = ds.solve(problem.with_budget(scale.budgets(row.budget)), "tilt")
         assert row.upper == pytest.approx(alone.error_probability, rel=within)
-        assert alone.certificate is not None
         assert curve.lower(row.budget) <= alone.certificate.upper
         assert curve.upper(row.budget) >= alone.certificate.lower
 
@@ -108,7 +108,6 @@ def test_points_are_confirmed_by_exact_arithmetic(name):
         assert solution.status is Status.CERTIFIED
         found, faults = second_opinion(solution, 1e-9)
         assert faults == []
-        assert found is not None
         assert found.budget_kept
 
 
@@ -140,7 +139,6 @@ def test_a_curve_of_several_secrets_is_over_the_factor_of_their_levels():
     assert 1.0 in [row.budget for row in curve.rows]
     assert curve.axis == "factor of the budgets 0.0005 nats and 0.001 of chi-square"
     half = ds.solve(problem.with_budget([0.00025, 0.0005]), "tilt")
-    assert half.certificate is not None
     assert curve.lower(0.5) <= half.certificate.upper
     assert half.certificate.lower <= curve.upper(0.5)
 

@@ -120,7 +120,6 @@ def test_everything_stays_inside_the_box():
                     assert 0.0 <= float(element.attrib[name]) <= most
         for path in root.iterfind(".//s:path", NAMESPACE):
             start = re.match(r"M([-\d.]+) ([-\d.]+)", path.attrib["d"])
-            assert start is not None
             assert 0.0 <= float(start[1]) <= width
             assert 0.0 <= float(start[2]) <= height
 
@@ -210,7 +209,6 @@ def unpainted(text):
     skips at-rules.
     """
     style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
-    assert style is not None
     rules = RULE.findall(AT_RULE.sub("", style[1]))
     painted = {
         name

@@ -91,7 +91,6 @@ def test_the_second_opinion_takes_a_certificate_within_a_tolerance_at_its_word(s
     p_xz = 0.25 * np.array([[1.0 + share, 1.0 - share], [1.0 - share, 1.0 + share]])
     problem = ds.Problem(p_xz, p_xz.sum(axis=0) * np.eye(2)[::-1], 0.0)
     within = ds.certify(problem, problem.bayes_estimator)
-    assert within.verdict is not None
     assert 0.0 < within.verdict.certificate.private_within < math.inf
     assert second_opinion(within, 1e-9)[1] == []
     tighter = replace(within.verdict.certificate, private_within=0.1 * share)
@@ -149,7 +148,6 @@ def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(ch
         ds.problems.paper_single(bins=8, budget=0.01),
     )
     solved = ds.solve(instance.problem, "tilt")
-    assert solved.verdict is not None
     alter = restated if "own_leakage" in change else replace
     wrong = replace(solved.verdict, certificate=alter(solved.verdict.certificate, **change))
     solution = replace(solved, verdict=wrong, status=ds.Status.INACCURATE)
@@ -174,7 +172,6 @@ def test_where_a_backend_says_that_it_is_unreliable_only_failures_are_findings(r
         ds.problems.paper_single(bins=8, budget=0.01),
     )
     solved = ds.solve(instance.problem, "tilt")
-    assert solved.verdict is not None
     wide = replace(solved.verdict, certificate=replace(solved.verdict.certificate, lower=0.0))
     outcomes = {
         "failed": replace(solved, status=ds.Status.FAILED, message="", verdict=None),
