@@ -178,7 +178,7 @@ def test_what_has_no_matrix_says_so():
     assert refused.verdict is None
     assert "unsupported" in refused._repr_html_()
     for show in (refused.plot, refused.to_frame):
-        with pytest.raises(ds.InputError, match="no answer"):
+        with pytest.raises(ds.InputError, match="400"):
             show()
     continuous = replace(refused, problem=ds.problems.paper_continuous(budget=0.01))
     for show in (continuous.plot, continuous.to_frame):

@@ -428,7 +428,7 @@ def test_a_solution_without_an_answer_is_refused():
     problem = ds.problems.paper_single(bins=4, budget=0.01)
     failed = ds.solve(problem, "highs")
     assert failed.estimator is None
-    with pytest.raises(ValueError, match="there is no estimator"):
+    with pytest.raises(ValueError, match="highs"):
         verify(problem, failed)
 
 
@@ -510,7 +510,7 @@ def test_two_members_of_one_name_are_refused(tmp_path):
         archive.writestr("estimator.npy", stream.getvalue())
         with pytest.warns(UserWarning, match="Duplicate"):
             archive.writestr("estimator.npy", stream.getvalue())
-    with pytest.raises(ValueError, match="two members"):
+    with pytest.raises(ValueError, match=r"twice\.npz"):
         verify(GOOD, tmp_path / "twice.npz")
 
 
@@ -555,7 +555,7 @@ def test_a_header_that_promises_too_much_costs_nothing(tmp_path):
     ):
         header = {"descr": "<f8", "fortran_order": False, "shape": (10**9, 3)}
         np.lib.format.write_array_header_1_0(stream, header)
-    with pytest.raises(ValueError, match="holds no numbers"):
+    with pytest.raises(ValueError, match=r"vast\.npz: estimator\.npy .*\[1000000000, 3\]"):
         verify(GOOD, tmp_path / "vast.npz")
 
 

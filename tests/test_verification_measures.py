@@ -319,9 +319,9 @@ def test_several_constraints_of_a_file(tmp_path):
     assert "budget" not in record
     assert "budget 2" in run("verify", *paths).stdout
     for wrong in (0.1, [0.1], [0.1, 0.1, -1.0]):
-        with pytest.raises(ValueError, match=r"give (a budget for each|one ≥ 0)"):
+        with pytest.raises(ValueError, match=r"3 constraints|-1\.0"):
             verify(*paths, budget=wrong)
-    with pytest.raises(ValueError, match="no measure"):
+    with pytest.raises(ValueError, match="3 constraints"):
         verify(*paths, measure="chi-square")
 
 

@@ -115,7 +115,7 @@ def test_a_study_of_somebody_else_is_left_alone():
     assert os.listdir("folder") == ["study.toml"]
     Path("locked").mkdir()
     os.mkfifo("locked/lock")
-    with pytest.raises(FileError, match="is a device or pipe"), Store(Path("locked")):
+    with pytest.raises(FileError, match="locked/lock"), Store(Path("locked")):
         pass
     assert "was not made here" in refused("bench folder --reference", _csv("mine.csv"))
 
@@ -127,11 +127,11 @@ def _csv(name):
 
 def test_python_replaces_only_a_solution_unless_told():
     solution = ds.solve(ds.problems.paper_single(), "tilt")
-    with pytest.raises(FileError, match="was not made here"):
+    with pytest.raises(FileError, match=r"mine .*overwrite=True"):
         solution.save("mine")
     solution.save("mine", overwrite=True)
     solution.save("mine")
-    with pytest.raises(FileError, match="exists already"):
+    with pytest.raises(FileError, match=r"mine .*overwrite=True"):
         solution.save("mine", overwrite=False)
 
 

@@ -151,7 +151,7 @@ def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(fitted, mon
     mixed = ds.PrivateClassifier(
         RandomForestClassifier(2), budget=0.1, calibration=0, random_state=0
     )
-    with pytest.raises(ds.InputError, match="no version of ONNX holds together"):
+    with pytest.raises(ds.InputError, match="ONNX"):
         mixed.fit(numbers, truth, sensitive_features=sex).to_onnx(numbers)
     taken = numbers.rename(columns={"age": "guess"})
     with pytest.raises(ds.InputError, match="'guess'"):
@@ -263,14 +263,14 @@ def test_people_that_the_rule_cannot_read_are_refused_in_a_sentence(folder, tmp_
     ):
         with pytest.raises(ds.InputError, match=complaint):
             deployed.predict(people)
-    with pytest.raises(ds.FileError, match="no folder with a rule"):
+    with pytest.raises(ds.FileError, match="nowhere"):
         ds.DeployedRule.load(tmp_path / "nowhere")
     assert deployed.predict(frame.iloc[:0]).shape == (0,)
 
 
 def test_a_folder_is_replaced_only_if_it_was_made_here(fitted, tmp_path):
     (tmp_path / "rule.json").write_text("mine")
-    with pytest.raises(ds.FileError, match="not made here"):
+    with pytest.raises(ds.FileError, match=r"rule\.json"):
         fitted[0].save(tmp_path, fitted[1])
     assert (tmp_path / "rule.json").read_text() == "mine"
 

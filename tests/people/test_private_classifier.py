@@ -215,7 +215,7 @@ def test_no_curve_is_made_of_what_does_not_fit(given, complaint):
     with pytest.raises(ds.InputError, match=complaint):
         private.frontier(table, given.pop("y"), **given)
     plain = classifier().fit(table, truth)
-    with pytest.raises(ds.InputError, match="without groups to protect"):
+    with pytest.raises(ds.InputError, match="sensitive_features"):
         plain.frontier(table, truth, sensitive_features=group)
 
 

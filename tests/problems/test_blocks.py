@@ -178,7 +178,7 @@ def test_chunks_out_of_order_are_refused():
         def chunks(self):
             yield from reversed(list(super().chunks()))
 
-    with pytest.raises(InputError, match="chunks in order"):
+    with pytest.raises(InputError, match=r"outcome 400 .*0"):
         block_problem(Reversed(problem.p_xz, problem.loss, 100), 0.01)
 
 
@@ -311,7 +311,7 @@ def test_writing_is_all_or_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
     write_blocks(path, BlockProblem.of(problem).blocks)
     before = path.read_bytes()
-    with pytest.raises(FileError, match="exists already"):
+    with pytest.raises(FileError, match=r"p.npz .*overwrite=True"):
         write_blocks(path, BlockProblem.of(problem).blocks)
     with pytest.raises(KeyboardInterrupt):
         write_blocks(path, blocks_from(breaking, 2, 3, 500), overwrite=True)
@@ -368,13 +368,13 @@ def test_files_without_a_problem_are_refused_in_one_sentence(tmp_path):
 
 def test_losses_and_a_loss_matrix_exclude_each_other(tmp_path):
     problem = random_problem()
-    with pytest.raises(InputError, match="leave it out"):
+    with pytest.raises(InputError, match=r"p.npz .*loss_matrix"):
         map_problem(
             _write(tmp_path / "p.npz", p_xz=problem.p_xz, loss=problem.loss),
             0.1,
             loss_matrix=np.eye(3),
         )
-    with pytest.raises(InputError, match="one row per value"):
+    with pytest.raises(InputError, match=r"loss_matrix .*2 .*3"):
         map_problem(_write(tmp_path / "j.npz", joint=random_joint()), 0.1, loss_matrix=np.eye(2))
 
 

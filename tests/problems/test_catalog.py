@@ -87,7 +87,7 @@ def test_every_entry_takes_budget_equivocation_and_fraction(name):
     assert catalog.build(name, fraction=0).constraint.perfect
     kept = 0.5 * quarter.entropy_x
     assert catalog.build(name, equivocation=kept).equivocation == pytest.approx(kept)
-    with pytest.raises(InputError, match="give at most one of"):
+    with pytest.raises(InputError, match="leakage and fraction"):
         catalog.build(name, budget=0.1, fraction=0.1)
 
 
@@ -329,7 +329,7 @@ def test_text_is_read_as_the_type_of_the_default():
     assert read((1, 2), "3,4,5") == (3, 4, 5)
     assert read(("a",), "b, c") == ("b", "c")
     for default, text in ((True, "maybe"), (0.5, "word"), ((1,), "1.5")):
-        with pytest.raises(InputError, match="p of it is"):
+        with pytest.raises(InputError, match=f"'{text}'"):
             read(default, text)
 
 
@@ -376,11 +376,11 @@ def test_every_entry_takes_a_measure_and_half_of_what_the_bayes_rule_leaks_by_it
 
 
 def test_a_measure_cannot_be_guessed():
-    with pytest.raises(InputError, match="needs a budget"):
+    with pytest.raises(InputError, match=r"chi-square .*leakage"):
         problems.tiny_budget(measure="chi-square")  # its own is one of mutual information
     with pytest.raises(InputError, match="local-differential-privacy"):
         problems.release(measure="local-differential-privacy")
-    with pytest.raises(InputError, match="choose one of"):
+    with pytest.raises(InputError, match="'privacy'"):
         problems.release(measure="privacy")
     with pytest.raises(InputError, match="equivocation"):
         problems.release(measure="chi-square", equivocation=0.1)

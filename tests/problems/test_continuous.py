@@ -140,13 +140,13 @@ def test_a_bad_model_is_refused_in_one_sentence(p_xy, options, words):
 
 
 def test_bad_budgets_parameters_and_mixtures_are_refused():
-    with pytest.raises(InputError, match="exactly one"):
+    with pytest.raises(InputError, match=r"budget= .*equivocation="):
         ContinuousProblem(shifted_normals(), P_XY)
-    with pytest.raises(InputError, match="leakage budget"):
+    with pytest.raises(InputError, match="-1 nats"):
         paper_continuous(-1.0)
     with pytest.raises(InputError, match="σ"):
         NormalDensity(0.0, 0.0)
-    with pytest.raises(InputError, match="sum to 1"):
+    with pytest.raises(InputError, match=r"\[0.5, 0.4\]"):
         Mixture([0.5, 0.4], [NormalDensity(0, 1), NormalDensity(1, 1)])
     with pytest.raises(InputError, match="components"):
         Mixture([1.0], [])

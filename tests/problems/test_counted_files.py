@@ -143,7 +143,7 @@ def test_readers_of_before_refuse_a_file_of_a_table_and_read_all_others(tmp_path
     members = ("estimator", "tilt", "multiplier"), ("metadata", "exact_columns")
     read_archive(tmp_path / "answer.npz", arrays=members[0], texts=members[1], max_bytes=1 << 30)
     ds.solve(problem(), "tilt").save(tmp_path / "counted.npz")
-    with pytest.raises(FileError, match="does not belong"):
+    with pytest.raises(FileError, match=r"counted\.npz .*'samples\.npy'"):
         read_archive(
             tmp_path / "counted.npz", arrays=members[0], texts=members[1], max_bytes=1 << 30
         )

@@ -439,11 +439,11 @@ def test_an_invalid_solution_is_not_written(tmp_path, arguments, message):
 
 
 def test_a_missing_folder_is_refused_in_one_sentence(tmp_path):
-    with pytest.raises(FileError, match="No such file"):
+    with pytest.raises(FileError, match=r"no/p.npz"):
         save_problem(tmp_path / "no" / "p.npz", problems.paper_single(budget=0.01))
-    with pytest.raises(FileError, match="exists already"):
+    with pytest.raises(FileError, match="overwrite=True"):
         save_problem(tmp_path, problems.paper_single(budget=0.01))
-    with pytest.raises(FileError, match="cannot be written"):
+    with pytest.raises(FileError, match=tmp_path.name):
         save_problem(tmp_path, problems.paper_single(budget=0.01), overwrite=True)
 
 
@@ -457,6 +457,6 @@ def test_written_files_have_the_permissions_of_any_new_file(tmp_path):
 
 def test_an_unreadable_name_is_not_written(tmp_path):
     problem = Problem.from_joint(JOINT, 0.1, name="two\nlines")
-    with pytest.raises(FileError, match="name has unprintable"):
+    with pytest.raises(FileError, match=r"p\.npz"):
         save_problem(tmp_path / "p.npz", problem)
     assert list(tmp_path.iterdir()) == []

@@ -86,11 +86,11 @@ def test_bad_budgets_are_named_in_one_sentence(budgets, words):
 
 
 def test_every_refusal_is_also_a_value_error():
-    with pytest.raises(ValueError, match="sums to"):
+    with pytest.raises(ValueError, match=r"p_xz .*2.0"):
         Problem(P_XZ * 2, LOSS, 0.1)
     with pytest.raises(ValueError, match="nats"):
         LeakageBudget(-1.0)
-    with pytest.raises(InputError, match="not a number"):
+    with pytest.raises(InputError, match="None"):
         LeakageBudget(None)
 
 

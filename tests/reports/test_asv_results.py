@@ -79,5 +79,5 @@ def test_damage_is_named(tmp_path, content, words):
 def test_a_folder_without_results_says_how_to_get_some(tmp_path):
     with pytest.raises(FileError, match="set-commit-hash"):
         read_asv(tmp_path)
-    with pytest.raises(FileError, match="is not a folder"):
+    with pytest.raises(FileError, match="nowhere"):
         read_asv(tmp_path / "nowhere")

@@ -190,12 +190,12 @@ def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path):
     assert write_report(ROWS[:5], page) == page
     foreign = tmp_path / "mine.html"
     foreign.write_text("<p>mine</p>", encoding="utf-8")
-    with pytest.raises(FileError, match="left alone"):
+    with pytest.raises(FileError, match=foreign.name):
         write_report(ROWS, foreign)
     assert foreign.read_text(encoding="utf-8") == "<p>mine</p>"
     with pytest.raises(FileError, match="folder"):
         write_report(ROWS, tmp_path)
-    with pytest.raises(FileError, match="cannot be written"):
+    with pytest.raises(FileError, match=r"no/such/page.html"):
         write_report(ROWS, tmp_path / "no" / "such" / "page.html")
     with pytest.raises(InputError, match="no measurements"):
         write_report([], tmp_path / "none.html")

