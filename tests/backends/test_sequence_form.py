@@ -137,6 +137,7 @@ def test_no_random_rule_errs_less_than_the_bound(seed, share):
         own = problem.with_budget(problem.leakage(rule))
         assert certified(own).certificate.lower <= problem.error_probability(rule)
         given_rule = ds.audit(found.problem, rule)
+        assert given_rule.certificate is not None
         assert given_rule.certificate.lower <= found.error_probability
         assert given_rule.certificate.upper >= found.certificate.lower
 
