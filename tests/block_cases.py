@@ -4,14 +4,16 @@ their passes.
 
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+from random_laws import random_joint
 
 from discreet.problems import catalog
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.outcomes import ArrayBlocks
+from discreet.problems.outcomes import CHUNK_OUTCOMES, ArrayBlocks
 
-__all__ = ["ADVERSARIAL", "HARD", "Watched", "in_blocks", "random_problem", "watched"]
+__all__ = ["ADVERSARIAL", "HARD", "Watched", "in_blocks", "random_problem", "together", "watched"]
 
 
 def in_blocks(problem, size=97):
@@ -28,9 +30,24 @@ def random_problem(family, n, m, outcomes, seed, fraction):
     )
 
 
-def joint_of(seed, n, m, outcomes):
-    joint = np.random.default_rng(seed).dirichlet(np.full(n * m * outcomes, 0.5))
-    return joint.reshape(n, m, outcomes)
+joint_of = partial(random_joint, spread=0.5)
+
+
+def together(blocks):
+    """All blocks as two arrays; checks that chunks follow one another and are not too large."""
+    parts = []
+    at = 0
+    for chunk in blocks.chunks():
+        assert chunk.start == at
+        assert chunk.count <= CHUNK_OUTCOMES
+        a, loss = chunk.read()
+        assert (a.shape, loss.shape) == ((blocks.n, chunk.count), (blocks.m, chunk.count))
+        parts.append((a, loss))
+        at += chunk.count
+    assert at == blocks.N
+    return np.concatenate([a for a, _ in parts], axis=1), np.concatenate(
+        [loss for _, loss in parts], axis=1
+    )
 
 
 def adversarial():

@@ -26,6 +26,7 @@ byte of a file.
 """
 
 import gc
+import importlib
 import itertools
 import os
 import signal
@@ -80,6 +81,13 @@ def never_waiting_for_the_disk():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield
+
+
+@pytest.fixture
+def load(monkeypatch):
+    """Import a module of the benchmarks, which do not belong to the package."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    return importlib.import_module
 
 
 @pytest.fixture

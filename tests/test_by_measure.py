@@ -3,7 +3,6 @@ small.
 """
 
 import csv
-import importlib
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +18,6 @@ from discreet.reports.measurements import Stakes
 pytestmark = pytest.mark.gate
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
-
-
-@pytest.fixture
-def load(monkeypatch):
-    """Import a module of the benchmarks, which do not belong to the package."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    return importlib.import_module
 
 
 def _attempt(measure, backend, seconds, gap, status=Status.CERTIFIED):

@@ -3,7 +3,6 @@ named, runs go on.
 """
 
 import csv
-import importlib
 import json
 import shutil
 import signal
@@ -35,16 +34,9 @@ KINDS = (
 KINDS += ("gains", "underflow", "given", "rare", "rare-secrets", "rare-blocks")
 
 
-@pytest.fixture
-def load(monkeypatch):
-    """Import a module of the campaign, which does not belong to the package."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    return lambda name: importlib.import_module(f"campaigns.{name}")
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_problem_follows_from_seed_and_index(load, kind):
-    drawn = load("instances").drawn
+    drawn = load("campaigns.instances").drawn
     (words, problem) = drawn(kind, 1, 3)
     again = drawn(kind, 1, 3)
     other = drawn(kind, 1, 4)
@@ -54,7 +46,7 @@ def test_a_problem_follows_from_seed_and_index(load, kind):
     if not isinstance(problem, BlockProblem):
         assert problem.p_xz.tobytes() == again[1].p_xz.tobytes()
         assert problem.terms == again[1].terms
-    assert set(load("instances").KINDS) == set(KINDS)
+    assert set(load("campaigns.instances").KINDS) == set(KINDS)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +73,7 @@ def test_what_is_false_is_said(load, budget, change, said):
             solution.verdict, certificate=replace(solution.verdict.certificate, **changed)
         ),
     )
-    able, faults, unconfirmed = load("batches").checked(false, 1e-9)
+    able, faults, unconfirmed = load("campaigns.batches").checked(false, 1e-9)
     assert able
     assert not unconfirmed
     assert len(faults) == len(said)
@@ -93,12 +85,12 @@ def test_an_estimator_that_leaks_is_false(load):
     solution = ds.solve(problem, "tilt")
     assert solution.verdict is not None
     leaking = replace(solution, verdict=replace(solution.verdict, answer=problem.bayes_estimator))
-    _, faults, _ = load("batches").checked(leaking, 1e-9)
+    _, faults, _ = load("campaigns.batches").checked(leaking, 1e-9)
     assert ["leaks" in fault for fault in faults] == [True]
 
 
 def test_a_backend_that_serves_no_positive_budget_is_asked_for_none(load):
-    batches = load("batches")
+    batches = load("campaigns.batches")
     rows = batches.done(batches.Batch("highs", "edge", 0, 4), batches.Asked(time_limit=20.0))
     assert rows
     assert {row.budget for row in rows} == {0.0}
@@ -106,7 +98,7 @@ def test_a_backend_that_serves_no_positive_budget_is_asked_for_none(load):
 
 
 def test_rules_of_blocks_are_checked_too(load):
-    batches = load("batches")
+    batches = load("campaigns.batches")
     rows = batches.done(batches.Batch("tilt", "blocks", 0, 3), batches.Asked(time_limit=60.0))
     assert [row.checked and not row.false for row in rows] == [True] * 3
 
@@ -115,8 +107,8 @@ def test_given_answers_whose_products_underflow_are_checked(load):
     """Estimators, rules, causal rules and ceilings; a certificate that calls a leak private is said
     to be false.
     """
-    batches = load("batches")
-    underflow = load("underflow")
+    batches = load("campaigns.batches")
+    underflow = load("campaigns.underflow")
     rows = batches.done(batches.Batch("tilt", "given", 0, 8), batches.Asked())
     assert [row.checked and not row.false for row in rows] == [True] * 8
     problem = ds.Problem([[0.5, 1e-200], [0.5, 0.0]], [[0.1, 0.0], [0.2, 0.0]], 0.0)
@@ -136,7 +128,7 @@ def test_rows_of_a_backend_outlast_changes_of_others(load, monkeypatch, tmp_path
     """They are kept by the code that they come from; other backends and the command line are no
     part of it.
     """
-    main = load("main")
+    main = load("campaigns.main")
     names = ("tilt", "blahut-arimoto", "highs", "ipopt")
     for folder in ("discreet", "benchmarks"):
         shutil.copytree(
@@ -172,7 +164,7 @@ def run(load, monkeypatch, capsys):
     for library in ("OPENBLAS", "OMP", "MKL"):
         monkeypatch.setenv(f"{library}_NUM_THREADS", "1")  # the command sets them, too
     before = signal.getsignal(signal.SIGTERM)
-    yield lambda *words: (load("main").main(words), *capsys.readouterr())
+    yield lambda *words: (load("campaigns.main").main(words), *capsys.readouterr())
     signal.signal(signal.SIGTERM, before)
 
 

@@ -4,7 +4,6 @@ are made again.
 
 import csv
 import hashlib
-import importlib
 from pathlib import Path
 
 import pytest
@@ -19,13 +18,6 @@ pytestmark = pytest.mark.gate
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "reports"
 SMALL = 100  # outcomes
-
-
-@pytest.fixture
-def load(monkeypatch):
-    """Import a module of the script, which does not belong to the package."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return lambda name: importlib.import_module(f"hard.{name}")
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +73,7 @@ def test_published_brackets_hold_the_optimum_found_now(published, instances):
 
 
 def test_small_files_are_made_again_byte_for_byte(published, instances, load, tmp_path):
-    if f"`{load('report').arithmetic()}`" not in (REPORTS / "instances.md").read_text(
+    if f"`{load('hard.report').arithmetic()}`" not in (REPORTS / "instances.md").read_text(
         encoding="utf-8"
     ):
         pytest.skip("elementary functions or decompositions round differently here")
@@ -93,7 +85,7 @@ def test_small_files_are_made_again_byte_for_byte(published, instances, load, tm
 
 
 def test_every_row_is_about_a_file_that_the_solver_reads(published, load):
-    solvers = load("solvers").SOLVERS
+    solvers = load("hard.solvers").SOLVERS
     with (REPORTS / "instances-solvers.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     files = {(line["name"], Path(line["file"]).suffix) for line in published}
@@ -101,12 +93,12 @@ def test_every_row_is_about_a_file_that_the_solver_reads(published, load):
     for row in rows:
         assert (row["name"], solvers[row["solver"]].ending) in files
         if row["right"] == "True":
-            assert float(row["excess"]) <= load("main").WITHIN
+            assert float(row["excess"]) <= load("hard.main").WITHIN
             assert row["objective"]
 
 
 def test_only_what_is_near_and_keeps_the_budget_is_right(load):
-    main = load("main")
+    main = load("hard.main")
     problem = ds.problems.paper_single(bins=8, budget=0.005)
     best = ds.solve(problem)
     offset, unit = main.units(problem, linear=False)
@@ -118,8 +110,8 @@ def test_only_what_is_near_and_keeps_the_budget_is_right(load):
     bayes = main.judged(empty, problem, 0.0, problem.bayes_estimator.ravel(), linear=False)
     assert not bayes.right
     assert bayes.excess == pytest.approx(problem.bayes_leakage / problem.budget - 1.0)
-    marks = load("report").MARKS
-    assert load("report").mark(bayes) == marks["wrong"]
+    marks = load("hard.report").MARKS
+    assert load("hard.report").mark(bayes) == marks["wrong"]
 
 
 @pytest.mark.parametrize("solver", ["HiGHS simplex", "HiGHS IPX", "Clarabel", "SCS", "ECOS"])
@@ -127,14 +119,14 @@ def test_every_solver_reads_its_file(solver, load, tmp_path):
     for library in ("highspy", "clarabel", "scs", "ecos", "cvxpy"):
         pytest.importorskip(library)
     problem = ds.problems.paper_single(bins=8, budget=0.1, measure="parity-difference")
-    found = load("solvers").SOLVERS[solver]
+    found = load("hard.solvers").SOLVERS[solver]
     path = ds.export(problem, tmp_path / f"program{found.ending}")
     answer = found.solve(path)
     assert answer.claims
-    empty = load("main").Row("name", solver, answer.status, answer.claims, 0.1)
+    empty = load("hard.main").Row("name", solver, answer.status, answer.claims, 0.1)
     assert (
-        load("main")
+        load("hard.main")
         .judged(empty, problem, answer.objective, answer.variables, linear=found.ending == ".mps")
         .right
     )
-    assert load("report").kind_of(ds.export(problem, tmp_path / "program.cbf")) == "linear"
+    assert load("hard.report").kind_of(ds.export(problem, tmp_path / "program.cbf")) == "linear"

@@ -3,7 +3,6 @@ from end to end.
 """
 
 import csv
-import importlib
 from pathlib import Path
 
 import pytest
@@ -14,16 +13,9 @@ FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
 @pytest.fixture
-def load(monkeypatch):
-    """Import a module of the measurements, which does not belong to the package."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    return lambda name: importlib.import_module(f"large.{name}")
-
-
-@pytest.fixture
 def table(load):
     """Rows and targets."""
-    return load("table")
+    return load("large.table")
 
 
 def test_a_target_is_met_only_in_full_and_without_excess_leakage(table):
@@ -58,7 +50,7 @@ def test_a_case_is_measured_in_a_process_and_reported(load, tmp_path):
         "--out",
         str(tmp_path / "found"),
     ]
-    assert load("main").main(command) == 0
+    assert load("large.main").main(command) == 0
     page = (tmp_path / "found.md").read_text(encoding="utf-8")
     assert "no target is judged" in page
     assert str(FOLDER.parent) not in page
@@ -73,7 +65,7 @@ def test_a_case_is_measured_in_a_process_and_reported(load, tmp_path):
 
 def test_a_row_is_added_to_a_report_of_the_same_machine_and_the_others_stay(load, tmp_path):
     published = FOLDER.parent / "reports" / "large-scale"
-    report = load("report")
+    report = load("large.report")
     out = tmp_path / "large-scale"
     rows = report.read(published)
     table = published.with_suffix(".md").read_text(encoding="utf-8")
@@ -94,5 +86,5 @@ def test_a_row_is_added_to_a_report_of_the_same_machine_and_the_others_stay(load
 
 
 def test_unknown_rows_are_refused(load, tmp_path, capsys):
-    assert load("main").main(["--only", "nothing", "--out", str(tmp_path / "found")]) == 2
+    assert load("large.main").main(["--only", "nothing", "--out", str(tmp_path / "found")]) == 2
     assert "--list" in capsys.readouterr().err

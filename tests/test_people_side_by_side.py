@@ -2,7 +2,6 @@
 rows.
 """
 
-import importlib
 import io
 import tarfile
 from dataclasses import asdict, replace
@@ -16,13 +15,6 @@ pytest.importorskip("sklearn")
 pytest.importorskip("statsmodels")
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
-
-
-@pytest.fixture
-def load(monkeypatch):
-    """Import a module of the benchmarks, which do not belong to the package."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    return importlib.import_module
 
 
 def test_one_split_end_to_end(load, tmp_path):

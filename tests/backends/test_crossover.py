@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from block_cases import random_problem
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_laws import random_joint
@@ -36,12 +37,6 @@ def interior(problem, gap=1e-10):
 
 def crossed(problem, at):
     return crossover(problem, at.tilt, at.multipliers, Precision.of(problem, 1e-10), at.columns)
-
-
-def random_problem(n, m, outcomes, seed, fraction):
-    return catalog.build(
-        "dirichlet", n=n, m=m, N=outcomes, sparsity=0.0, seed=seed, fraction=fraction
-    )
 
 
 def ties(point):
@@ -88,7 +83,7 @@ def assert_consistent(problem, point):
 def test_next_to_an_interior_solution_is_a_vertex_that_is_optimal_to_rounding(
     n, m, outcomes, seed, fraction
 ):
-    problem = random_problem(n, m, outcomes, seed, fraction)
+    problem = random_problem("dirichlet", n, m, outcomes, seed, fraction)
     assume(np.unique(np.argmin(problem.loss, axis=0)).size == m)
     at, ending = ended(problem)
     assume(ending.optimal and (at.columns @ problem.p_z).min() > 1e-2)
@@ -161,7 +156,7 @@ def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins, share
 )
 def test_with_two_values_and_guesses_no_iteration_is_needed(name, fraction):
     problem = (
-        random_problem(2, 2, 100, 0, fraction)
+        random_problem("dirichlet", 2, 2, 100, 0, fraction)
         if name == "random"
         else catalog.build(name, fraction=fraction)
     )

@@ -12,6 +12,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from block_cases import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import problems
@@ -33,13 +34,6 @@ def random_joint(n=2, m=3, outcomes=500, seed=0):
 
 def random_problem(n=2, m=3, outcomes=500, seed=0, budget=0.01):
     return Problem.from_joint(random_joint(n, m, outcomes, seed), budget, name="an example")
-
-
-def together(blocks):
-    parts = [chunk.read() for chunk in blocks.chunks()]
-    return np.concatenate([a for a, _ in parts], axis=1), np.concatenate(
-        [loss for _, loss in parts], axis=1
-    )
 
 
 def assert_same(found, expected):

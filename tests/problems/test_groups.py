@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from block_cases import together
 from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InputError
-from discreet.problems.outcomes import CHUNK_OUTCOMES
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import PAPER_EDGES, grouped_sensors, linear_conditional, paper_p_xy
 from discreet.problems.streams import groups
@@ -40,23 +40,6 @@ CASES = {
         np.array([[0.4], [0.6]]),
     ),
 }
-
-
-def together(blocks):
-    """All blocks as two arrays; checks that chunks follow one another and are not too large."""
-    parts = []
-    at = 0
-    for chunk in blocks.chunks():
-        assert chunk.start == at
-        assert chunk.count <= CHUNK_OUTCOMES
-        a, loss = chunk.read()
-        assert (a.shape, loss.shape) == ((blocks.n, chunk.count), (blocks.m, chunk.count))
-        parts.append((a, loss))
-        at += chunk.count
-    assert at == blocks.N
-    return np.concatenate([a for a, _ in parts], axis=1), np.concatenate(
-        [loss for _, loss in parts], axis=1
-    )
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from block_cases import together
 from hypothesis import given
 from hypothesis import strategies as st
 from random_laws import random_joint
@@ -50,23 +51,6 @@ CASES = {
         300,
     ),
 }
-
-
-def together(blocks):
-    """All blocks as two arrays; checks that chunks follow one another."""
-    parts = []
-    at = 0
-    for chunk in blocks.chunks():
-        assert chunk.start == at
-        a, loss = chunk.read()
-        assert a.shape == (blocks.n, chunk.count)
-        assert loss.shape == (blocks.m, chunk.count)
-        parts.append((a, loss))
-        at += chunk.count
-    assert at == blocks.N
-    return np.concatenate([a for a, _ in parts], axis=1), np.concatenate(
-        [loss for _, loss in parts], axis=1
-    )
 
 
 def assert_close(found, expected, tolerance):
