@@ -168,13 +168,6 @@ def test_the_start_is_measured_in_a_fresh_interpreter(load, monkeypatch):
         assert 5e6 < memory.track_numpy() < memory.track_import() < 2e9
 
 
-def test_an_absent_backend_is_skipped_with_the_remedy(load, monkeypatch):
-    absent = SimpleNamespace(state="absent", reason="install it", versions={})
-    monkeypatch.setattr(ds.backends, "availability", lambda name: absent)
-    with pytest.raises(NotImplementedError, match="install it"):
-        load("bench_bins").BinsSteps().setup("tilt", 4)
-
-
 @pytest.mark.parametrize(
     ("status", "error"),
     [(ds.Status.FAILED, RuntimeError), (ds.Status.UNSUPPORTED, NotImplementedError)],
@@ -194,23 +187,6 @@ def test_no_answer_is_a_failure_and_a_late_refusal_a_skip(
     assert len(calls) == 1
 
 
-def test_a_refusal_while_memory_is_measured_is_a_skip_too(load, monkeypatch):
-    mark = pytest.importorskip(
-        "asv_runner.benchmarks.mark", reason="the extra `bench` is not installed"
-    )
-    grid = load("bench_alphabets").AlphabetsMemory()
-    with pytest.raises(NotImplementedError, match=r"slsqp .*300 variables"):
-        grid.setup("slsqp", 4)
-
-    def refuse(*_):
-        raise ds.errors.Unsupported("not this one")
-
-    grid.setup("tilt", 4)
-    monkeypatch.setattr(type(ds.backends.load_backend("tilt")), "lower", refuse)
-    with pytest.raises(mark.SkipNotImplemented, match="not this one"):
-        grid.peakmem_solve("tilt", 4)
-
-
 def test_the_three_benchmarks_of_an_answer_share_one_answer(load, monkeypatch, tmp_path):
     grid = load("grid")
     monkeypatch.chdir(tmp_path)
@@ -222,23 +198,6 @@ def test_the_three_benchmarks_of_an_answer_share_one_answer(load, monkeypatch, t
     suite.setup(*cell)
     suite.time_certify(*cell)
     assert (suite.track_gap_over_target(*cell), suite.track_leakage_over_budget(*cell)) == first
-
-
-def test_benchmarks_and_studies_skip_in_the_same_words(load, monkeypatch):
-    able = replace(
-        ds.backends.load_backend("highs").capabilities,
-        reach=(Reach("it takes an hour", unknowns=100),),
-    )
-    monkeypatch.setattr(type(ds.backends.load_backend("highs")), "capabilities", able)
-    text = STUDY.format(backend="highs", settings="", budget="perfect")
-    skipped = {
-        cell.instance.problem.N: cell.skipped for cell in cells_of(parse_study(text, "a")).cells
-    }
-    said = {
-        bins: load("reach").refusal("highs", ds.problems.paper_single(bins=bins, budget=0.0))
-        for bins in (4, 64)
-    }
-    assert said == skipped == {4: "", 64: "highs is not tried above 100 unknowns: it takes an hour"}
 
 
 def test_settings_and_curves_have_a_reach_of_their_own(load, monkeypatch):

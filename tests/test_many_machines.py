@@ -31,21 +31,6 @@ def test_blocks_are_slices_of_the_same_sensor(machines):
     assert whole[0].sum() == pytest.approx(1.0, abs=1e-9)
 
 
-def test_the_model_states_the_runs_that_it_is_made_of(machines):
-    empty = {
-        parts: machines.Empty(0.1, 0.003 + 0.001 * parts, 0.004 + 0.002 * parts)
-        for parts in (1, 4, 16)
-    }
-    single = machines.Run(10**8, 1, [1.0], [(0.02, 0.001, 0.5)], passes=5)
-    model = machines.Model.of(empty, single)
-    assert model.seconds(10**8, 1, 2) == pytest.approx(0.003 + 0.001 + 0.5 / 5, rel=1e-9)
-    assert model.overhead(4, 2) == pytest.approx(0.003 + 0.004 + 2 * 0.002, rel=1e-9)
-    assert model.seconds(10**8, 2, 2) < model.seconds(10**8, 1, 2)
-    figure = machines.figure(model, 6)
-    assert len(figure.series) == 3
-    assert all(np.diff(series.y)[0] < 0.0 for series in figure.series)
-
-
 def test_the_page_says_where_answers_differ(machines):
     empty = {parts: machines.Empty(0.1, 0.01 * parts, 0.01 * parts) for parts in (1, 4)}
 

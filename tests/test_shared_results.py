@@ -101,29 +101,6 @@ def test_numbers_are_kept_and_paths_and_names_removed(command, tmp_path):
     assert {r.machine for r in after} == {"two-cores"}
 
 
-def test_environments_and_machines_stay_separate(command, tmp_path):
-    other = f"{HOME}/other/python"
-    results(
-        tmp_path,
-        held(),
-        held(python=other, env_name="existing_other"),
-        held(python="3.11", env_name="virtualenv-py3.11"),
-    )
-    source = results(tmp_path / "more", held()).rename(tmp_path / "results" / "another")
-    (source / "secret-box" / "c0ffee0-existing_home_someone.json").rename(
-        source / "c0ffee0-existing_home_someone.json"
-    )
-    copy = tmp_path / "copy"
-    assert command.share(tmp_path / "results", copy) == 4
-    names = sorted(path.relative_to(copy).as_posix() for path in copy.glob("*/c0ffee*"))
-    assert names == [
-        "machine-2/c0ffee00-existing-2.json",
-        "machine-2/c0ffee00-existing.json",
-        "machine-2/c0ffee00-virtualenv-py3.11.json",
-        "machine/c0ffee00-existing.json",
-    ]
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -114,36 +114,6 @@ def test_formulas_of_a_page_are_drawn_on_github_too(tools, page):
         assert found[3] in ' .,;:)?!"', f"a dollar touches what follows: {found[0]}"
 
 
-def test_names_of_functions_keep_their_space_and_limits_go_under_them(tools):
-    def drawn(tex, *, displayed=False):
-        return re.sub(
-            r"</?(math|mrow)[^>]*>", "", tools["formulas"].formula(tex, displayed=displayed)
-        )
-
-    space = '<mspace width="0.167em" />'
-    assert drawn(r"s \log x") == f"<mi>s</mi>{space}<mi>log</mi>{space}<mi>x</mi>"
-    assert drawn(r"= \log(x)").startswith("<mo>=</mo><mi>log</mi><mo")
-    assert drawn(r"\min_i x") == f"<msub><mi>min</mi><mi>i</mi></msub>{space}<mi>x</mi>"
-    assert (
-        drawn(r"\min_i x", displayed=True)
-        == f"<munder><mi>min</mi><mi>i</mi></munder>{space}<mi>x</mi>"
-    )
-    assert drawn(r"\mathrm{KL}(q)").startswith("<mi>KL</mi><mo")
-    assert drawn(r"\to -\infty") == '<mo>→</mo><mo form="prefix">−</mo><mi>∞</mi>'
-    assert drawn(r"(t) - 1").count("form") == 0
-    assert drawn(r"\mathbf 1") == "<mn>\N{MATHEMATICAL BOLD DIGIT ONE}</mn>"
-    assert drawn("q : u/s").count('lspace="0.278em"') == drawn("q : u/s").count('lspace="0"') == 1
-    assert [
-        *re.findall(
-            r'form="(\w+)"',
-            drawn(
-                r"\lvert x \rvert + \lVert y "
-                r"\rVert_\infty"
-            ),
-        )
-    ] == ["prefix", "postfix"] * 2
-
-
 def test_a_line_may_break_inside_a_long_formula_and_loses_nothing(tools):
     short = r"a = b + c"
     long = r"\lvert e \rvert \le \sum_i f(a, b) + g_1 + h(a + b + c + d + e + f + g)"
@@ -157,16 +127,6 @@ def test_a_line_may_break_inside_a_long_formula_and_loses_nothing(tools):
         r"\text{base} + a + b + c + d",
         displayed=False,
     )
-
-
-def test_no_line_begins_with_the_comma_after_a_formula(tools):
-    found, _ = tools["github_markdown"].rendered("Of $x$, ($y$) and $z$ the last.\n")
-    words = [
-        re.sub(r"<[^>]*>", "", each)
-        for each in re.findall(r'<span class="unbroken">(.*?)</span>', found)
-    ]
-    assert words == ["x,", "(y)"]
-    assert "".join(re.findall(r">([^<]*)", found)).strip() == "Of x, (y) and z the last."
 
 
 def test_a_command_that_is_not_known_is_named(tools):

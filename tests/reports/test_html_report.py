@@ -361,18 +361,6 @@ def test_other_backends_are_left_out_and_change_no_number(opened, some):
     )
 
 
-def test_exponents_crossovers_penalties_and_the_noise_floor_of_known_rows(opened):
-    screen = opened(ROWS)
-    assert said_numbers(screen) == chosen_numbers(clean_rows(ROWS))
-    python = report_numbers(ROWS)
-    sweep = next(each for each in python["sweeps"] if each["size"] == "sensors")
-    assert [round(fit["exponent"], 6) for fit in sweep["fits"] if fit["contestant"] == "tilt"] == [
-        1.5
-    ]
-    assert python["means"]["noise_floor"] > 1.0
-    assert "tilt" in screen.tab.inner_text("#growth table >> nth=0")
-
-
 SHOWN_MARKS = "#{} .stage [data-row]:not([hidden])"
 
 
@@ -435,33 +423,6 @@ def test_hiding_a_backend_hides_its_marks_and_keeps_the_numbers(opened):
     screen.tab.click("#growth button.key >> text=conic >> nth=0")
     assert len(screen.tab.query_selector_all(marks)) < count
     assert screen.numbers() == before
-
-
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        (
-            [replace(each, solve_seconds=0.0, samples=()) for each in ROWS],
-            {"precision": "with a time kept its budget"},
-        ),
-        (
-            [each for each in ROWS if each.label == "tilt"],
-            {
-                "agreement": "No two of these backends",
-                "failures": "Everything that was tried is certified.",
-            },
-        ),
-        ([ROWS[0]], {"growth": "nothing to draw against outcomes N"}),
-        (
-            [each for each in ROWS if each.status is Status.FAILED],
-            {"profiles": "None of these tasks was certified"},
-        ),
-    ],
-)
-def test_where_there_is_nothing_a_sentence_says_so(opened, rows, said):
-    tab = opened(rows).tab
-    for section, words in said.items():
-        assert words in tab.inner_text(f"#{section}")
 
 
 def test_empty_filters_leave_a_sentence_in_every_section(opened):
