@@ -269,14 +269,16 @@ class Solution:
         judged = self.certificate
         terms = self.problem.terms
         if are_numbered(terms):
-            stated: list[dict[str, Any]] = [
+            records: list[dict[str, Any]] = [
                 {"measure": str(each.measure), "budget": each.budget.amount} for each in terms
             ]
             if judged is not None:
-                stated = [each.to_dict() for each in judged.terms]
+                records = [each.to_dict() for each in judged.terms]
             units = [each.measure.unit for each in terms]
-            told = [{"unit": unit, **plain(one)} for unit, one in zip(units, stated, strict=True)]
-            return {"constraints": told}, {}
+            in_units = [
+                {"unit": unit, **plain(one)} for unit, one in zip(units, records, strict=True)
+            ]
+            return {"constraints": in_units}, {}
         measure = self.problem.measure
         leakage, ceiling, budget = (
             f"{what}{measure.suffix}" for what in ("leakage", "leakage_ceiling", "budget")
@@ -321,14 +323,14 @@ class Solution:
         if judged is None:
             raise FileError(f"there is no estimator to save: {self.status.value} ({self.message})")
         problem: Any = self.problem
-        found = as_rule(judged.answer)
-        if found.unfiled:
-            raise FileError(found.unfiled)
-        if not problem.streamed and found.share == 0.0:
-            found = as_rule(found.matrix(problem))
+        rule = as_rule(judged.answer)
+        if rule.unfiled:
+            raise FileError(rule.unfiled)
+        if not problem.streamed and rule.share == 0.0:
+            rule = as_rule(rule.matrix(problem))
         private = PrivateRows.of(problem.terms, problem.p_x)
-        exact = exact_columns(problem.blocks, found, judged.moved, private)
-        return found.answer, judged.tilt, judged.multipliers, exact
+        exact = exact_columns(problem.blocks, rule, judged.moved, private)
+        return rule.answer, judged.tilt, judged.multipliers, exact
 
     def members(self) -> dict[str, Any]:
         """The arrays that `save` writes, by name: the estimator, or a rule (of blocks, or with a

@@ -136,7 +136,7 @@ class OutputLaw:
         ceilings).
         """
         share = self.doubt + 4.0 * perturbation * (1.0 + 4.0 * perturbation)
-        found = self._known_within(share)
+        bounds = self._known_within(share)
         if isinstance(self.wrong, np.ndarray):
             ratio = 1.0 + self._ratio
             off = self._relative(self.wrong, self.mass)
@@ -146,8 +146,8 @@ class OutputLaw:
                     self.p_x > 0.0, self.p_x, np.inf
                 )
                 more = (1.0 + share) * (off + 2.0 * totals * (ratio + off)) * (1.0 + 2.0**-40)
-            found = found + np.where(totals <= 0.125, more, np.inf)
-        return found
+            bounds = bounds + np.where(totals <= 0.125, more, np.inf)
+        return bounds
 
     def _known_within(self, share: float) -> Array:
         """How far r_ij may be from 1 + x_ij for a relative error of r_ij; |x| errs by 5 of 8 units,
@@ -227,12 +227,12 @@ class OutputLaw:
         # [n, n]: the other values of each
         weights = self.p_x * ~np.eye(self.p_x.size, dtype=np.bool_)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            found = high * weights.sum(axis=1) / (low @ weights.T)
+            ratios = high * weights.sum(axis=1) / (low @ weights.T)
         if perturbation is not None:
-            found = np.where(
-                np.isnan(found), np.inf, found * (1.0 + (4.0 * self.p_x.size + 32.0) * UNIT)
+            ratios = np.where(
+                np.isnan(ratios), np.inf, ratios * (1.0 + (4.0 * self.p_x.size + 32.0) * UNIT)
             )
-        return np.where(made[:, None] & possible & (weights.sum(axis=1) > 0.0), found, 1.0)
+        return np.where(made[:, None] & possible & (weights.sum(axis=1) > 0.0), ratios, 1.0)
 
     def blend(self, other: OutputLaw, share: float) -> OutputLaw:
         """The law of (1 − share)·this + share·other."""
@@ -297,11 +297,11 @@ def law_of(
     mass = row_sums(_scale(joint, -lift) if faint else joint)
     prior = _scale(marginal, lift) if faint else marginal
     formula = _one_by_one if joint[0].size <= _FEW else _deviation
-    found = np.asarray(
+    lifted = np.asarray(
         formula(*joint, *row_sums(marginal), mass[0][:, None], mass[1][:, None], *prior),
         dtype=np.float64,
     )
-    deviation = _scale_outward(found, -lift) if faint else found
+    deviation = _scale_outward(lifted, -lift) if faint else lifted
     off = lost
     if faint:  # a guess that is made may have no mass left without the lift
         vanished = (mass[0] == 0.0) & joint[0].any(axis=1)

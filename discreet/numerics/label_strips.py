@@ -238,14 +238,14 @@ def _decide(m, value, label, least, second):  # type: ignore[no-untyped-def]
 
 def _clear(m, mass, label, least, second, per_mass, per_loss, tiny):  # type: ignore[no-untyped-def]
     """How many outcomes of the strip are clear; the others get label m."""
-    found = 0
+    sure_rows = 0
     for place in range(STRIP):
         k = _index(place)
         limit = per_mass * mass[k] + (per_loss * abs(least[k]) + tiny)
         sure = (second[k] - least[k] >= limit) & (mass[k] > 0.0) & (limit < np.inf)
         label[k] = label[k] if sure else m
-        found += 1 if sure else 0
-    return found
+        sure_rows += 1 if sure else 0
+    return sure_rows
 
 
 def _number_of(label, own):  # type: ignore[no-untyped-def]

@@ -149,13 +149,13 @@ def measure_asked(budget: Any, measure: str | Measure | None) -> Measure | None:
     """The measure that a budget is asked for by; None for mutual information by default. InputError
     for an unknown one, and for another than that of the budget.
     """
-    stated: Measure | None = getattr(budget, "measure", None)
+    own: Measure | None = getattr(budget, "measure", None)
     if measure is None:
-        return stated
+        return own
     chosen = measure_of(measure)
-    if stated is not None and chosen != stated:
+    if own is not None and chosen != own:
         raise InputError(
-            f"the budget is one of {stated} and the measure is {chosen}; give one of them"
+            f"the budget is one of {own} and the measure is {chosen}; give one of them"
         )
     return chosen
 
@@ -293,8 +293,8 @@ class Constrained:
                 f"the judge was given {type(answer).__name__} for {self.kind.value}; "
                 f"give {self.kind.answer}"
             )
-        found: Rule = answer.fitted(self)
-        return found
+        rule: Rule = answer.fitted(self)
+        return rule
 
     def in_arrays(self, what: str) -> Problem:
         """The problem in arrays, for the function of that name; InputError where there is none."""
@@ -330,8 +330,8 @@ class Constrained:
             if chosen is None and equivocation is None:
                 chosen = term.measure
             with prefix_errors(place):
-                found = constraint_of(asked, equivocation, prior, chosen)
-                terms.append(_retold(term, found))
+                limit = constraint_of(asked, equivocation, prior, chosen)
+                terms.append(_retold(term, limit))
         other = copy(self)
         freeze(other, terms=tuple(terms))
         return other
@@ -464,8 +464,8 @@ def arrays_of(what: str, problem: Any) -> Problem:
     where it has none.
     """
     kind_of(problem)
-    found: Problem = problem.in_arrays(what)
-    return found
+    arrays: Problem = problem.in_arrays(what)
+    return arrays
 
 
 def asks_privacy(terms: Sequence[Term]) -> bool:

@@ -68,8 +68,8 @@ class Values:
     def _distinct(self) -> tuple[list[Any], Codes]:
         """The distinct entries, and which of them each person has [people]."""
         if self.raw.dtype.kind != "O":
-            found, index = np.unique(self.raw, return_inverse=True)
-            return found.tolist(), index.reshape(-1)
+            labels, index = np.unique(self.raw, return_inverse=True)
+            return labels.tolist(), index.reshape(-1)
         place: dict[Any, int] = {}
         try:
             index = np.array(
@@ -151,10 +151,10 @@ class Values:
         """
         if self.numbers is None:
             return self
-        found, index = np.unique(self.numbers, return_inverse=True)
+        numbers, index = np.unique(self.numbers, return_inverse=True)
         texts = np.array(
             [
-                *(None if value is None else str(value) for value in map(plain, found.tolist())),
+                *(None if value is None else str(value) for value in map(plain, numbers.tolist())),
                 None,
             ],
             dtype=object,
@@ -197,13 +197,13 @@ class Values:
         labels.
         """
         if self.numbers is not None:
-            found = [plain(value) for value in np.unique(self.numbers[~self.missing]).tolist()]
+            labels = [plain(value) for value in np.unique(self.numbers[~self.missing]).tolist()]
         else:
-            found = list(dict.fromkeys(map(plain, self._present)))
+            labels = list(dict.fromkeys(map(plain, self._present)))
         if self.ordered is not None:
             place = {plain(label): k for k, label in enumerate(self.ordered)}
-            return tuple(sorted(found, key=lambda label: place[label]))
-        return tuple(in_order(found))
+            return tuple(sorted(labels, key=lambda label: place[label]))
+        return tuple(in_order(labels))
 
     def codes(self, labels: Sequence[Any]) -> Codes:
         """The index of each entry among the labels [people], of a missing one that of None;
@@ -231,11 +231,11 @@ class Values:
 
 def in_order(values: Iterable[Any]) -> list[Any]:
     """Sorted; values without an order by type and text."""
-    found = list(values)
+    labels = list(values)
     try:
-        return sorted(found)
+        return sorted(labels)
     except TypeError:
-        return sorted(found, key=lambda label: (type(label).__name__, repr(label)))
+        return sorted(labels, key=lambda label: (type(label).__name__, repr(label)))
 
 
 def plain(value: Any) -> Any:
@@ -280,7 +280,7 @@ def names_of(table: Any) -> list[str]:
 def columns_of(table: Any, names: Sequence[str]) -> dict[str, Values]:
     """The columns of these names; InputError for no table, or a column that it lacks."""
     place = _places(table)
-    found = dict[str, Values]()
+    columns = dict[str, Values]()
     for name in names:
         if name not in place:
             some = ", ".join(list(place)[:20]) + (", …" if len(place) > 20 else "")
@@ -288,16 +288,16 @@ def columns_of(table: Any, names: Sequence[str]) -> dict[str, Values]:
                 f"the table has no column {brief(name)}{nearest(name, place)}; it "
                 f"has {some or 'none'}"
             )
-        found[name] = _values(name, table[place[name]])
-    first = next(iter(found.values()))
-    for each in found.values():
+        columns[name] = _values(name, table[place[name]])
+    first = next(iter(columns.values()))
+    for each in columns.values():
         if len(each) != len(first):
             raise InputError(
                 f"column {brief(each.name)} has {len(each)} entries and {brief(first.name)} "
                 f"{len(first)}; "
                 "give one for each person"
             )
-    return found
+    return columns
 
 
 def _places(table: Any) -> dict[str, Any]:
@@ -325,9 +325,9 @@ def title(name: Any) -> str:
 
 def _names(table: Any) -> list[Any]:
     for where in ("column_names", "columns"):
-        found = getattr(table, where, None)
-        if found is not None and hasattr(table, "__getitem__"):
-            return list(found)
+        names = getattr(table, where, None)
+        if names is not None and hasattr(table, "__getitem__"):
+            return list(names)
     if (fields := getattr(getattr(table, "dtype", None), "names", None)) is not None:
         return list(fields)
     raise InputError(
@@ -432,7 +432,7 @@ def digest_of(columns: Iterable[Values]) -> str:
     """SHA-256 of names and entries, whatever kind of table they come from: numbers as doubles,
     labels by their texts.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for column in columns:
         if column.numbers is not None:
             kind = "numbers"
@@ -441,6 +441,6 @@ def digest_of(columns: Iterable[Values]) -> str:
             labels = column.labels()
             kind = json.dumps([repr(label) for label in labels])
             data = column.codes(labels).astype("<i8").tobytes()
-        found.update(f"{json.dumps([column.name, len(column), kind])}\n".encode())
-        found.update(data)
-    return f"sha256:{found.hexdigest()}"
+        digest.update(f"{json.dumps([column.name, len(column), kind])}\n".encode())
+        digest.update(data)
+    return f"sha256:{digest.hexdigest()}"

@@ -150,8 +150,8 @@ class Problem(Constrained):
             a, sizes = private_rows(p_xz, asked)
             term = Term.of(LeakageBudget(math.inf, asked) if asked else _UNBOUND, sizes)
             self._fill(a, loss, (term,), name, samples)
-            found = constraint_of(budget, equivocation, self.marginal, measure)
-            freeze(self, terms=(Term(term.rows, term.groups, found),))
+            constraint = constraint_of(budget, equivocation, self.marginal, measure)
+            freeze(self, terms=(Term(term.rows, term.groups, constraint),))
             return
         if any(each is not None for each in (p_xz, budget, measure, equivocation)):
             raise InputError(
@@ -364,15 +364,15 @@ class Problem(Constrained):
         """a_jl − π_j w_l [n, N]: how far X and the outcome are from independence, given the value
         of each group of rows.
         """
-        found = np.empty_like(self.p_xz)
+        phi = np.empty_like(self.p_xz)
         for term in self.terms:
             for rows in term.groups:
                 prior = self.p_x[rows]
                 if term.measure.conditional:
                     prior = prior / (prior.sum() or 1.0)
                 mass = self.p_xz[rows].sum(axis=0)
-                np.subtract(self.p_xz[rows], prior[:, None] * mass, out=found[rows])
-        return _frozen(found)
+                np.subtract(self.p_xz[rows], prior[:, None] * mass, out=phi[rows])
+        return _frozen(phi)
 
     @cached_property
     def digest(self) -> str:
@@ -384,10 +384,10 @@ class Problem(Constrained):
         ]
         if self.measures == (MUTUAL_INFORMATION,):
             asked = asked[:1]
-        found = hashlib.sha256(repr((self.n, self.m, self.N, *asked)).encode("ascii"))
+        digest = hashlib.sha256(repr((self.n, self.m, self.N, *asked)).encode("ascii"))
         for array in (self.p_xz, self.loss):
-            found.update(array.astype("<f8", order="C").tobytes())
-        return found.hexdigest()[:16]
+            digest.update(array.astype("<f8", order="C").tobytes())
+        return digest.hexdigest()[:16]
 
     @cached_property
     def phi(self) -> Array:
@@ -492,11 +492,11 @@ class Problem(Constrained):
         Budgets from them on are slack.
         """
         if self.measures not in self._bayes_leakages:
-            found = self.bayes_law.leakages
+            leaked = self.bayes_law.leakages
             # Rounded up, so that budgets of it keep their last digits.
-            ordinary = found * (1.0 + 2.0**-44)
+            ordinary = leaked * (1.0 + 2.0**-44)
             ceilings = self.bayes_law.ceilings(sum_doubt(self.N, self.m * self.n))
-            leakages = np.where(found > 0.0, np.maximum(ordinary, ceilings), 0.0)
+            leakages = np.where(leaked > 0.0, np.maximum(ordinary, ceilings), 0.0)
             self._bayes_leakages[self.measures] = _frozen(leakages)
         return self._bayes_leakages[self.measures]
 

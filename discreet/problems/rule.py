@@ -447,11 +447,11 @@ class OutcomeRule(Rule):
         """Pr(Ŷ = y_i) [m, B] at the outcomes start … start + B − 1, given their p_xz [n, B] and
         loss [m, B].
         """
-        found = self.decisions(np.arange(start, start + p_xz.shape[1]), p_xz, loss).matrix()
+        drawn = self.decisions(np.arange(start, start + p_xz.shape[1]), p_xz, loss).matrix()
         if self.share:
-            found *= 1.0 - self.share
-            found += self.share * self.towards[:, None]
-        return found
+            drawn *= 1.0 - self.share
+            drawn += self.share * self.towards[:, None]
+        return drawn
 
     def blended(self, share: float, towards: Array) -> OutcomeRule:
         """This rule with probability 1 − share, else a guess drawn from `towards` [m]."""
@@ -536,14 +536,14 @@ def _indices(ties: Any) -> NDArray[np.int64]:
 
 
 def _columns(columns: Any, m: int, count: int, what: str) -> Array:
-    found = as_numbers(columns, what, f"{[m, count]}")
-    if found.shape != (m, count):
+    numbers = as_numbers(columns, what, f"{[m, count]}")
+    if numbers.shape != (m, count):
         raise InputError(
-            f"{what} has shape {list(found.shape)} but {m} guesses and {count} "
+            f"{what} has shape {list(numbers.shape)} but {m} guesses and {count} "
             f"outcomes need {[m, count]}"
         )
     if count == 0:
         return np.zeros((m, 0))
-    drawn = mass_array(found, what, 2, "[m, K]")
+    drawn = mass_array(numbers, what, 2, "[m, K]")
     check_columns(drawn, what)
     return normalise(drawn)

@@ -381,20 +381,20 @@ def each_secret(given: Any, names: Sequence[str], what: str, *, every: bool) -> 
     """
     if not isinstance(given, Mapping):
         return [given] * len(names)
-    told = {title(name): value for name, value in given.items()}
-    for name in told:
+    values = {title(name): value for name, value in given.items()}
+    for name in values:
         if name not in names:
             raise InputError(
                 f"{what} names {brief(name)}, which is not hidden{nearest(name, names)}; hidden: "
                 f"{', '.join(names)}"
             )
-    lacking = [name for name in names if name not in told]
+    lacking = [name for name in names if name not in values]
     if lacking and every:
         raise InputError(
             f"{what} says nothing about the hidden column {brief(lacking[0])}; name "
             "every hidden column"
         )
-    return [told.get(name) for name in names]
+    return [values.get(name) for name in names]
 
 
 def named_losses(losses: Any, truths: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
@@ -407,9 +407,9 @@ def named_losses(losses: Any, truths: tuple[Any, ...]) -> tuple[Any, tuple[Any, 
     if not isinstance(losses, Mapping):
         columns = np.shape(losses)[1] if np.ndim(losses) == 2 else len(truths)
         return losses, truths if columns == len(truths) else tuple(range(columns))
-    told = {plain(truth): row for truth, row in losses.items()}
-    wrong = [truth for truth in truths if not isinstance(told.get(truth), Mapping)] + [
-        t for t in told if t not in truths
+    losses_of = {plain(truth): row for truth, row in losses.items()}
+    wrong = [truth for truth in truths if not isinstance(losses_of.get(truth), Mapping)] + [
+        t for t in losses_of if t not in truths
     ]
     if wrong:
         raise InputError(
@@ -418,7 +418,8 @@ def named_losses(losses: Any, truths: tuple[Any, ...]) -> tuple[Any, tuple[Any, 
             f"{brief(list(truths))}"
         )
     rows = {
-        truth: {plain(guess): loss for guess, loss in row.items()} for truth, row in told.items()
+        truth: {plain(guess): loss for guess, loss in row.items()}
+        for truth, row in losses_of.items()
     }
     guesses = tuple(dict.fromkeys([*truths, *(guess for truth in truths for guess in rows[truth])]))
     for truth in truths:
@@ -433,10 +434,10 @@ def named_losses(losses: Any, truths: tuple[Any, ...]) -> tuple[Any, tuple[Any, 
 
 
 def _one(name: Any, what: str) -> str:
-    found = one_or_several(name, what)
-    if len(found) != 1:
+    names = one_or_several(name, what)
+    if len(names) != 1:
         raise InputError(f"{what} is {brief(name)}; give the name of one column")
-    return found[0]
+    return names[0]
 
 
 def _select_people(
@@ -472,9 +473,9 @@ def _select_people(
 
 def _labels(values: Values, what: str) -> tuple[Any, ...]:
     """The values of a column that is hidden or guessed; a missing one comes last, as None."""
-    found = label_column(values, what).labels()
-    refuse_many(found, values.name)
-    return (*found, None) if values.missing.any() else found
+    labels = label_column(values, what).labels()
+    refuse_many(labels, values.name)
+    return (*labels, None) if values.missing.any() else labels
 
 
 def _joint(

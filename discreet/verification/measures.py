@@ -184,14 +184,14 @@ def _said_of_the_largest(u: _Row, prior: _Row) -> Fraction:
 
 
 def _said_of_the_range(u: _Row, prior: _Row) -> Fraction:
-    found = _likelihoods(u, prior)
-    return max(found) - min(found)
+    likelihoods = _likelihoods(u, prior)
+    return max(likelihoods) - min(likelihoods)
 
 
 def _said_of_the_ratio(u: _Row, prior: _Row) -> Any:
-    found = _likelihoods(u, prior)
+    likelihoods = _likelihoods(u, prior)
     s = sum(u, Fraction(0))
-    return s * (max(found) / min(found)) - s if min(found) else math.inf
+    return s * (max(likelihoods) / min(likelihoods)) - s if min(likelihoods) else math.inf
 
 
 def _said_of_guessing(u: _Row, prior: _Row) -> Fraction:
@@ -238,12 +238,12 @@ def proven(
     if math.isinf(multiplier):
         return None
     mu = Fraction(multiplier)
-    found = []
+    repairs = []
     for w, share in _baselines(measure, groups[0][1]):
         shifts = _upward(groups, lambda row, prior, w=w: measure.least(row, prior, mu, w))
         cost = mu * (level + 1 - share)
-        found.append((-Fraction(max(map(max, shifts))) - cost, shifts, cost))
-    return max(found)[1:]
+        repairs.append((-Fraction(max(map(max, shifts))) - cost, shifts, cost))
+    return max(repairs)[1:]
 
 
 def _upward(groups: Sequence[Group], shift: Callable[..., Fraction]) -> list[list[float]]:
@@ -281,12 +281,12 @@ def _water(weights: _Row, heights: _Row, total: Fraction) -> Fraction:
     """
     mass = Fraction(0)
     filled = -total
-    found = []
+    levels = []
     for y, w in sorted(zip(heights, weights, strict=True), reverse=True):
         mass = mass + w
         filled = filled + w * y
-        found.append(filled / mass)
-    return max(found)
+        levels.append(filled / mass)
+    return max(levels)
 
 
 def _least_of_squares(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
@@ -374,24 +374,24 @@ def _maximise_first(rows: list[list[Fraction]], limits: list[Fraction]) -> Fract
 def _least_of_lifts(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
     """max t·q over q_j ≤ (1 + B) π_j."""
     left = Fraction(1)
-    found = Fraction(0)
+    value = Fraction(0)
     for x, p in sorted(zip(t, prior, strict=True), reverse=True):
         taken = min(left, (1 + level) * p)
         left = left - taken
-        found = found + taken * x
-    return found
+        value = value + taken * x
+    return value
 
 
 def _least_of_ratios(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
     """max (Σ_j π_j t_j + B Σ_S π_j t_j)/(1 + B π(S)) over the sets S of the k largest t_j."""
     mean = gained = _dot(prior, t)
     mass = Fraction(1)
-    found = [mean]
+    gains = [mean]
     for x, p in sorted(zip(t, prior, strict=True), reverse=True):
         gained = gained + level * p * x
         mass = mass + level * p
-        found.append(gained / mass)
-    return max(found)
+        gains.append(gained / mass)
+    return max(gains)
 
 
 def _least_of_divergences(t: _Row, prior: _Row, level: Fraction, w: int) -> Fraction:

@@ -153,40 +153,42 @@ class _Sums:
         """Of every group of a constraint the possible rows, their part of an array [m, n], and
         their prior.
         """
-        found = []
+        groups = []
         for group in term.groups:
             possible = [j for j in range(group.start, group.stop) if self.totals[j]]
             if possible:
-                found.append(
+                groups.append(
                     (
                         possible,
                         (rows[:, possible], self.totals[possible] / self.totals[possible].sum()),
                     )
                 )
-        return found
+        return groups
 
 
 def _term(term: StoredTerm, model: StoredModel, sums: _Sums) -> TermVerification:
-    found = sums.groups(term, sums.drawn[:, : model.n] / sums.total(term))
-    away = max(_deviation(law, prior) for _, (law, prior) in found)
+    groups = sums.groups(term, sums.drawn[:, : model.n] / sums.total(term))
+    away = max(_deviation(law, prior) for _, (law, prior) in groups)
     measure = term.measure.of_values(
-        [j - term.rows.start for j in found[0][0]], term.rows.stop - term.rows.start
+        [j - term.rows.start for j in groups[0][0]], term.rows.stop - term.rows.start
     )
     leaked, kept = (
-        leakage(measure, [group for _, group in found], term.budget) if away else ((0.0, 0.0), True)
+        leakage(measure, [group for _, group in groups], term.budget)
+        if away
+        else ((0.0, 0.0), True)
     )
     return TermVerification(term.measure.name, term.budget, kept, leaked, outward(away))
 
 
 def _sums(model: StoredModel, answer: StoredAnswer) -> _Sums:
-    found = {0: np.zeros((model.m, model.n + model.m), np.int64)}
+    digits = {0: np.zeros((model.m, model.n + model.m), np.int64)}
     drawn = np.full((model.m, model.n + model.m), Fraction(0))  # by guess: masses of X, then losses
     for start, part in model.parts():
         columns = proper(answer.columns(start, part), start)
         # Has all, but for what the others take.
         likeliest = np.arange(model.m)[:, None] == columns.argmax(axis=0)
         exact.add(
-            found,
+            digits,
             [(0, 1.0 * likeliest)],
             exact.pieces(part, exact.bits_for(part.shape[1], model.N)),
         )
@@ -198,12 +200,12 @@ def _sums(model: StoredModel, answer: StoredAnswer) -> _Sums:
                 (e, w - likeliest[:, mixed] * w.sum(axis=0))
                 for e, w in exact.pieces(columns[:, mixed], bits)
             ]
-            exact.add(found, others, exact.pieces(part[:, mixed], bits))
+            exact.add(digits, others, exact.pieces(part[:, mixed], bits))
         for tie in [tie for tie in answer.rational if start <= tie < start + part.shape[1]]:
             # `columns` has the first guess there
             change = answer.rational[tie] - np.eye(model.m, dtype=int)[0]
             drawn += np.outer(change, fractions(part[:, tie - start]))
-    whole, unit = exact.integers(found)
+    whole, unit = exact.integers(digits)
     drawn += whole * unit
     totals = drawn.sum(axis=0)  # as the columns of an estimator sum to one
     for term in model.terms:
@@ -233,14 +235,14 @@ def _bound(model: StoredModel, answer: StoredAnswer, sums: _Sums) -> Fraction:
     shifts = []
     cost = Fraction(0)
     for term, multiplier in zip(model.terms, answer.multipliers, strict=True):
-        found = sums.groups(term, tilt)
+        groups = sums.groups(term, tilt)
         measure = term.measure.of_values(
-            [j - term.rows.start for j in found[0][0]], term.rows.stop - term.rows.start
+            [j - term.rows.start for j in groups[0][0]], term.rows.stop - term.rows.start
         )
-        duals = proven(measure, [group for _, group in found], multiplier, term.budget)
+        duals = proven(measure, [group for _, group in groups], multiplier, term.budget)
         if duals is None:
             return Fraction(0)
-        shifts += [(possible, shift) for (possible, _), shift in zip(found, duals[0], strict=True)]
+        shifts += [(possible, shift) for (possible, _), shift in zip(groups, duals[0], strict=True)]
         cost += duals[1] * sums.total(term)
     return (_least_sum(model, answer.tilt, shifts) - cost) / sums.total(model.terms[0])
 

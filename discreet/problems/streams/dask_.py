@@ -128,10 +128,10 @@ class DaskBlocks:
 
         visit = delayed(_visit_part, pure=False)
         join = delayed(_join_parts, pure=False)
-        found = [visit(part, *told, work, merge) for part, told in self._told(given)]
-        while len(found) > FAN:
-            found = [join(found[at : at + FAN], merge) for at in range(0, len(found), FAN)]
-        nodes: list[Node[Found]] = _join_parts(dask.compute(*found, optimize_graph=False), merge)
+        parts = [visit(part, *told, work, merge) for part, told in self._told(given)]
+        while len(parts) > FAN:
+            parts = [join(parts[at : at + FAN], merge) for at in range(0, len(parts), FAN)]
+        nodes: list[Node[Found]] = _join_parts(dask.compute(*parts, optimize_graph=False), merge)
         return merge_nodes(nodes, merge)
 
     def _told(
@@ -180,8 +180,8 @@ def _slice_pair(p_xz: Array, loss: Array, here: slice) -> _Pair:
 def _fetch_pair(part: _Delayed, start: int) -> _Pair:
     from dask.delayed import delayed
 
-    found: _Pair = delayed(_read, pure=False)(part, start).compute()
-    return found
+    arrays: _Pair = delayed(_read, pure=False)(part, start).compute()
+    return arrays
 
 
 def _read(part: Partition, start: int) -> _Pair:
@@ -380,15 +380,15 @@ def _pair(number: int, block: Any) -> _Pair:
 def _array(block: Any, what: str, number: int) -> Array:
     """Rows of doubles; of a data frame its columns."""
     try:
-        found = np.asarray(
+        array = np.asarray(
             block.to_numpy().T if hasattr(block, "to_numpy") else block, dtype=np.float64
         )
     except (TypeError, ValueError) as error:
         raise InputError(
             f"the {what} of block {number} is not made of numbers ({error}); give numbers alone"
         ) from None
-    if found.ndim != 2:
+    if array.ndim != 2:
         raise InputError(
-            f"the {what} of block {number} has shape {list(found.shape)}; give [rows, outcomes]"
+            f"the {what} of block {number} has shape {list(array.shape)}; give [rows, outcomes]"
         )
-    return np.require(found, np.float64, ["C", "A"])
+    return np.require(array, np.float64, ["C", "A"])

@@ -280,17 +280,19 @@ def _runnable(judged: Sequence[Prospect]) -> list[Prospect]:
     separate process, which takes a second, so only for the backends that would be advised or named
     next.
     """
-    found = [
+    prospects = [
         each if each.refusal else replace(each, refusal=_absence(each.option.backend))
         for each in judged
     ]
-    for _ in found:
-        first = {each.option.backend for each in rank(found)[:2]}
+    for _ in prospects:
+        first = {each.option.backend for each in rank(prospects)[:2]}
         trouble = {name: _trouble(name) for name in first}
         if not any(trouble.values()):
             break
-        found = [replace(p, refusal=trouble.get(p.option.backend, "") or p.refusal) for p in found]
-    return found
+        prospects = [
+            replace(p, refusal=trouble.get(p.option.backend, "") or p.refusal) for p in prospects
+        ]
+    return prospects
 
 
 def _absence(name: str) -> str:
@@ -346,8 +348,8 @@ def _why_not(prospect: Prospect, chosen: Prospect | None) -> str:
             if bad and bad["outcome"] == "certified"
             else f"it was {bad and bad['outcome']}"
         )
-        told = f"; on {bad['instance']} {failing}" if bad else ""
-        return f"not safe: {prospect.record}{told}"
+        failure = f"; on {bad['instance']} {failing}" if bad else ""
+        return f"not safe: {prospect.record}{failure}"
     factor = prospect.seconds / chosen.seconds if chosen else math.inf
     return f"safe, but predicted {factor:.2g} times slower"
 
@@ -387,16 +389,16 @@ def _notes(
             "nothing that was measured under this kind of budget can run here; auto tries "
             "what there is",
         )
-    found = []
+    notes = []
     if chosen.remote:
-        found.append(
+        notes.append(
             "there is no measurement near this problem, so no time is predicted; the nearest of "
             f"{chosen.option.label} is "
             f"{chosen.remote}: solve smaller problems of this kind first, or give results of "
             "your own"
         )
     if not chosen.safe:
-        found.append(
+        notes.append(
             f"no backend is safe by what was measured; {chosen.option.label} is the most certain, "
             f"{chosen.record}: look at "
             "the certificate before you use its answer"
@@ -409,26 +411,26 @@ def _notes(
         if (c.option.backend, c.option.settings_json) == key and c.features.kind == kind
     ]
     if kind != features.kind:
-        found.append(
+        notes.append(
             "no slack budget was measured: the evidence is of budgets that bind, which take longer"
         )
-    found += _beyond(features, mine)
+    notes += _beyond(features, mine)
     if all(cell.option.gap > gap for cell in mine):
-        found.append(
+        notes.append(
             f"it was never asked for a gap as tight as {gap:g}: what it reached when asked for "
             "less is the evidence"
         )
     if seconds is not None and not chosen.remote and chosen.high > seconds:
         verb = "is predicted to take" if chosen.seconds > seconds else "may take"
-        found.append(
+        notes.append(
             f"it {verb} longer than {seconds:g} s: up to {chosen.high:.3g} s with probability 95%"
         )
-    return tuple(found)
+    return tuple(notes)
 
 
 def _beyond(features: Features, cells: Sequence[Observation]) -> list[str]:
     """A sentence for every feature outside what was measured."""
-    told = []
+    notes = []
     for k, name in enumerate(FEATURES):
         values = [float(cell.features.decades[k]) for cell in cells]
         value = float(features.decades[k])
@@ -441,8 +443,8 @@ def _beyond(features: Features, cells: Sequence[Observation]) -> list[str]:
         )
         if edge is not None:
             word = "most" if value > edge else "least"
-            told.append(
+            notes.append(
                 f"extrapolated: {name} {10.0**value:.3g}, where the {word} measured was "
                 f"{10.0**edge:.3g}"
             )
-    return told
+    return notes

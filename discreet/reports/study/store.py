@@ -113,14 +113,14 @@ class Store:
 
     def finished(self) -> tuple[dict[str, Measurement], list[str]]:
         """The finished cells by key, and one sentence for each file that was set aside."""
-        found = {}
+        cells = {}
         notices = []
         for path in _files(self.cells):
             try:
-                found[path.stem] = _read_cell(path)
+                cells[path.stem] = _read_cell(path)
             except FileError as error:
                 notices.append(self._set_aside(path, str(error)))
-        return found, notices
+        return cells, notices
 
     def add(self, row: Measurement) -> None:
         """Write the row of a finished cell, for good. Raises FileError when the disk is full or the
@@ -170,16 +170,16 @@ def rows(folder: str | Path) -> list[Measurement]:
     """The rows of a study, by key. Raises FileError for a folder that holds none and for a file
     that cannot be read.
     """
-    found = []
+    measured = []
     for path in _files(_cells_folder(Path(folder))):
         try:
-            found.append(_read_cell(path))
+            measured.append(_read_cell(path))
         except FileError as error:
             raise FileError(
                 f"{path} cannot be read: {error}; run discreet bench on the folder again to "
                 "measure its cell anew"
             ) from None
-    return found
+    return measured
 
 
 def query(folder: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -253,12 +253,12 @@ def _files(cells: Path) -> list[Path]:
 
 def _read_cell(path: Path) -> Measurement:
     """The row of the file of a cell; FileError where it holds anything else."""
-    found = _read_parquet(path)
-    if len(found) != 1:
-        raise FileError(f"{path.name} holds {len(found)} rows, not one")
-    if found[0].cell != path.stem:
+    measured = _read_parquet(path)
+    if len(measured) != 1:
+        raise FileError(f"{path.name} holds {len(measured)} rows, not one")
+    if measured[0].cell != path.stem:
         raise FileError("it holds another cell")
-    return found[0]
+    return measured[0]
 
 
 # -- rows from any place, and rows to publish ---------------------------------------------------
@@ -271,13 +271,13 @@ def read_results(paths: Iterable[str | Path]) -> list[Measurement]:
     Raises FileError, naming the file and what to do, for anything that cannot be read, and for
     Parquet without duckdb.
     """
-    found: dict[tuple[str, str], Measurement] = {}
+    newest: dict[tuple[str, str], Measurement] = {}
     for place in map(
         path_text, as_list(paths, "results", "a list of folders and files", empty=True)
     ):
         for row in _read(Path(place)):
-            found.setdefault((row.cell, row.started), row)
-    return list(found.values())
+            newest.setdefault((row.cell, row.started), row)
+    return list(newest.values())
 
 
 def _read(path: Path) -> list[Measurement]:
@@ -313,10 +313,10 @@ def write_reference(folder: Path, target: Path, *, overwrite: bool = False) -> i
     if not target.name.endswith((".csv", ".csv.gz")):
         raise FileError(f"{str(target)!r} is no file of results by its name; let it end in .csv.gz")
     check_output(target, IS_RESULTS, overwrite=overwrite)
-    found = without_hosts(map(without_folders, rows(folder)))
-    if not found:
+    measured = without_hosts(map(without_folders, rows(folder)))
+    if not measured:
         raise FileError(f"{folder} holds no finished cells yet; run discreet bench on it first")
-    found.sort(
+    measured.sort(
         key=lambda row: (
             row.family,
             row.problem,
@@ -328,10 +328,10 @@ def write_reference(folder: Path, target: Path, *, overwrite: bool = False) -> i
         )
     )
     names = _own_names()
-    for row in found:
+    for row in measured:
         _refuse_traces(row, names)
-    write_csv(found, target)
-    return len(found)
+    write_csv(measured, target)
+    return len(measured)
 
 
 def _own_names() -> list[str]:
