@@ -87,16 +87,6 @@ def test_the_set_ups_are_what_their_program_draws_and_a_page_shows_each(programs
         assert f"figures/{name})" in shown
 
 
-def test_a_larger_budget_errs_less_and_moves_beliefs_more(states):
-    errors = [state["error"] for state in states]
-    apart = [state["posteriors"][1] - state["posteriors"][0] for state in states]
-    assert errors == sorted(errors, reverse=True)
-    assert apart == sorted(apart)
-    assert max(-np.diff(errors)) < 1.5 * min(-np.diff(errors)), (
-        "steps of the slider move the figure unevenly"
-    )
-
-
 def test_the_files_are_small_and_name_no_address_but_that_of_svg():
     texts = [
         (FIGURES / name).read_text(encoding="utf-8")

@@ -1,7 +1,6 @@
 """`discreet verify`: exit codes, JSON, budgets and refusals."""
 
 import json
-import math
 import os
 
 import numpy as np
@@ -87,15 +86,3 @@ def test_without_python_flint_it_says_what_to_install(folder, monkeypatch):
     monkeypatch.setattr(verification.exact, "arb", None)
     said = refused(f"verify {folder / 'model.npz'} {folder / 'answer.npz'}")
     assert "pip install 'discreet[verify]'" in said
-
-
-def test_what_a_file_says_of_itself_changes_nothing(folder, tmp_path):
-    """A record that claims another error probability, another budget, another leakage."""
-    with np.load(folder / "answer.npz") as archive:
-        stored = dict(archive)
-    stored["metadata"] = np.array(
-        json.dumps({"error_probability": 0.0, "budget_nats": math.pi, "leakage_nats": 0.0})
-    )
-    np.savez(tmp_path / "lie.npz", **stored)
-    true = run(f"verify {folder / 'model.npz'} {folder / 'answer.npz'} --json")
-    assert run(f"verify {folder / 'model.npz'} {tmp_path / 'lie.npz'} --json") == true

@@ -97,14 +97,6 @@ def test_the_default_budget_is_half_of_what_the_bayes_rule_leaks(name):
     assert problem.budget == 0.5 * problem.bayes_leakage
 
 
-def test_entries_are_listed_family_by_family_with_the_paper_first():
-    families = [entry.family for entry in catalog.entries()]
-    assert families == sorted(families, key=registry.FAMILIES.index)
-    assert set(families) == set(registry.FAMILIES)
-    assert NAMES[:2] == ["paper-single", "paper-multi"]
-    assert len(set(NAMES)) == len(NAMES)
-
-
 # -- what the families promise
 # -----------------------------------------------------------------------------------------
 
@@ -253,14 +245,6 @@ def test_road_equals_a_simulation():
     np.testing.assert_allclose(problem.loss, wanted.loss, atol=4e-3)
 
 
-def test_surveys_hold_every_respondent():
-    assert problems.anes96().samples.records == 944
-    report = problems.fair(bins=3, min_count=10).samples
-    assert report.records == 6366
-    assert report.counts.min() >= 10
-    assert catalog.build("anes96", z="age,educ", bins="4", y_classes="4").N == 16
-
-
 # -- refusals
 # --------------------------------------------------------------------------------------------------
 
@@ -272,20 +256,16 @@ def test_surveys_hold_every_respondent():
         ("paper-single", {"bin": 3}, "'bin' .*'bins'.*bins .*4"),
         ("paper-single", {"bins": "many"}, "bins of paper-single is 'many'.* 4"),
         ("paper-single", {"bins": 1}, "bins is 1"),
-        ("paper-single", {"bins": 4.0}, "bins is 4.0"),
         ("paper-single", {"fraction": -0.5}, "fraction is -0.5"),
         ("paper-multi", {"sensors": 3000}, "4 GiB"),
-        ("dirichlet", {"sparsity": "nan"}, "sparsity of dirichlet is 'nan'"),
         ("dirichlet", {"sparsity": 1.5}, "sparsity is 1.5"),
         ("zero-mass", {"share": 1.0}, "of 60 outcomes"),
         ("multi-mixed", {"groups": 9}, "groups is 9 .*sensors is 6"),
-        ("multi-mixed", {"weight_x": (0.1,)}, r"weight_x is \(0.1,\)"),
         ("multi-mixed", {"sigma": "0.2,-1"}, "sigma holds -1.0"),
         ("multi-mixed", {"correlation": 0.7}, "correlation is 0.7.* 0.65"),
         ("multi-groups", {"sizes": ()}, "sizes is empty"),
         ("building", {"few": 12}, "give many > few"),
         ("road", {"noise": 1e-3}, "too small"),
-        ("anes96", {"bins": "4,x"}, ("bins of anes96 is '4,x'.*4,3,3,3")),
         ("anes96", {"x": "voet"}, "'voet'.*popul"),
         ("anes96", {"x": "age"}, "age of anes96 has 71"),
         ("anes96", {"z": "age,educ"}, "bins .*4 .*z .*2"),

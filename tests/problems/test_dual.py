@@ -8,7 +8,7 @@ from fractions import Fraction
 import exactly
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from judging import lower_bound
@@ -107,22 +107,6 @@ def test_unusable_duals_are_refused(tilt, multiplier):
         feasible_duals(np.full((3, 2), tilt), multiplier, _small(0.1).p_x, _small(0.1).budget)
         is None
     )
-
-
-@example(tilt=1e300, multiplier=1e300)
-@example(tilt=1e308, multiplier=5e-324)
-@example(tilt=1e-30, multiplier=1e300)
-@given(st.floats(-1e308, 1e308), st.floats(0.0, 1e308))
-def test_huge_duals_give_a_valid_bound(tilt, multiplier):
-    problem = _small(1e-3)
-    repaired = feasible_duals(
-        tilt * np.array([[1.0, -1.0], [-1.0, 1.0], [0.5, 1.0]]),
-        multiplier,
-        problem.p_x,
-        problem.budget,
-    )
-    assert exactly.support(problem, *repaired) <= 0
-    assert not lower_bound(problem, *repaired) > problem.constant_error
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])

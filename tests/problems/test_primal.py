@@ -9,15 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging import repaired as _repaired
 from random_laws import random_joint
-from strategies import budgets, estimators, garbage, problems
+from strategies import estimators, garbage, problems
 
 from discreet.backends.repairs import remove_leakage
-from discreet.judge.privacy import PRIVATE_LIMIT
-from discreet.measures.law import distance_from_private, phi_residual
+from discreet.measures.law import phi_residual
 from discreet.numerics.estimators import column_error, normalise
 from discreet.problems.problem import Problem
-
-_POSITIVE = budgets.filter(lambda budget: 0.0 < budget < math.inf)
 
 
 def _dirichlet(budget, n=2, m=2, outcomes=6, seed=0):
@@ -30,28 +27,6 @@ def _dirichlet(budget, n=2, m=2, outcomes=6, seed=0):
 def _assert_stochastic(estimator):
     assert (estimator >= 0.0).all()
     assert np.abs(estimator.sum(axis=0) - 1.0).max() <= (estimator.shape[0] + 1) * 2.0**-52
-
-
-@given(st.data())
-def test_any_matrix_becomes_a_feasible_estimator(data):
-    problem = data.draw(problems(_POSITIVE))
-    shape = (problem.m, problem.N)
-    repaired = _repaired(problem, data.draw(st.one_of(garbage(shape), estimators(shape))))
-    _assert_stochastic(repaired.estimator)
-    assert exactly.leakage(problem, repaired.estimator) <= problem.budget
-    assert exactly.leakage(problem, repaired.estimator, normalised=True) <= problem.budget
-    assert 0.0 <= repaired.share <= 1.0
-
-
-@given(st.data())
-def test_any_matrix_becomes_perfectly_private(data):
-    problem = data.draw(problems(0.0))
-    repaired = _repaired(problem, data.draw(garbage((problem.m, problem.N))))
-    _assert_stochastic(repaired.estimator)
-    assert distance_from_private(repaired.law) <= PRIVATE_LIMIT
-    assert exactly.leakage(problem, repaired.estimator) <= PRIVATE_LIMIT**2
-    if repaired.share > 0.0:
-        assert repaired.error <= problem.constant_error * (1 + 1e-14)
 
 
 @given(st.data())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import discreet as ds
 from discreet.reports.curve import curve_figure, curve_grid
 from discreet.showing.figures import Figure, Series, extent, ticks
-from discreet.showing.plane import DARK, LIGHT, draw_figure, look
+from discreet.showing.plane import DARK, LIGHT, draw_figure
 from discreet.showing.svg import LOOK_STYLE, standalone, svg
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,15 +131,6 @@ def test_inside_a_page_there_is_no_second_style_and_no_title():
     ET.fromstring(inside)
 
 
-def test_tones_differ_in_more_than_colour():
-    looks = [look(tone) for tone in range(len(LIGHT) ** 2)]
-    dashes, marks = (set(each) for each in zip(*looks, strict=True))
-    assert len(set(LIGHT)) == len(set(DARK)) == len(dashes) == 6
-    assert len(marks) == 5
-    again = {(tone % len(LIGHT), each) for tone, each in enumerate(looks)}
-    assert len(again) == len(looks)  # where a colour comes again, it has another dash
-
-
 def luminance(colour):
     parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
     linear = [
@@ -169,17 +160,6 @@ def test_the_legend_shows_a_hollow_mark_as_the_plane_does():
         "hollow",
         "hollow",
     ]
-
-
-def test_a_series_of_points_keeps_their_order_and_may_be_empty():
-    series = Series.of("", [(1.0, 2.0, "one", 3), (0.5, 4.0, "two", -1)], 1)
-    assert (series.x, series.y, series.hints, series.behind) == (
-        (1.0, 0.5),
-        (2.0, 4.0),
-        ("one", "two"),
-        (3, -1),
-    )
-    assert Series.of("", [], 0).x == ()
 
 
 def test_the_picture_of_a_curve_shows_both_envelopes_and_every_point():
