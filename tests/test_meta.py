@@ -107,7 +107,6 @@ def imported_by(nodes, name):
             assert node.level == 0, (
                 f"{name}:{node.lineno} has a relative import; write the absolute one"
             )
-            assert node.module is not None
             lazy = homes(node.module)
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"

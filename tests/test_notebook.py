@@ -150,15 +150,6 @@ def test_without_its_extra_it_says_what_to_install(things, monkeypatch):
             thing.to_frame()
 
 
-def test_a_limit_that_is_none_is_shown_as_infinite():
-    found = ds.evaluate(
-        ["a"] * 4 + ["b"] * 4, None, ["a", "b"] * 4, sensitive_features=["f"] * 4 + ["m"] * 4
-    )
-    assert found.odds.high == float("inf")
-    assert "<td>∞</td>" in found._repr_html_()
-    assert "<td>inf</td>" not in found._repr_html_()
-
-
 def test_columns_and_pictures_have_the_names_of_a_table():
     table = {
         "sex": ["f", "m"] * 60,

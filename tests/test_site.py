@@ -307,21 +307,6 @@ def test_every_page_fits_a_phone_and_shows_its_pictures(opened, site):
     assert (wide, missing) == ([], [])
 
 
-def test_wide_tables_and_formulas_scroll_on_a_phone(opened):
-    scrolled = """(selector) => [...document.querySelectorAll(selector)]
-      .filter((each) => each.scrollWidth > each.clientWidth + 9)
-      .every((each) => { each.scrollLeft = 9; return each.scrollLeft === 9; })"""
-    widest = (
-        "(selector) => Math.max(...[...document.querySelectorAll(selector)].map((e) => "
-        "e.scrollWidth - e.clientWidth))"
-    )
-    tab = opened("theory.html", width=390)
-    tab.wait_for_selector(".md-typeset__scrollwrap")
-    for selector in (".md-typeset__scrollwrap", ".formula"):
-        assert tab.evaluate(widest, selector) > 9
-        assert tab.evaluate(scrolled, selector)
-
-
 def test_every_formula_is_drawn(opened):
     tab = opened("theory.html")
     sizes = tab.evaluate(
@@ -330,28 +315,6 @@ def test_every_formula_is_drawn(opened):
     )
     assert len(sizes) > 500
     assert not [size for size in sizes if min(size["width"], size["height"]) < 3]
-
-
-def luminance(tab, selector, what):
-    """How bright a colour of an element is, from 0 to 1."""
-    found = tab.evaluate(
-        "([selector, what]) => getComputedStyle(document.querySelector(selector))[what]",
-        [selector, what],
-    )
-    red, green, blue = (float(each) / 255 for each in re.findall(r"[\d.]+", found)[:3])
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def test_it_is_dark_where_the_system_is_and_where_that_is_chosen(opened):
-    for scheme, dark in (("light", False), ("dark", True)):
-        tab = opened("theory.html", color_scheme=scheme)
-        for selector in ("math", "p", "td", ".formula math"):
-            assert (luminance(tab, selector, "color") > 0.5) == dark
-        assert (luminance(tab, "body", "backgroundColor") < 0.5) == dark
-    tab = opened("how-to/first-result.html", color_scheme="light")
-    for title, dark in (("light", False), ("dark", True), ("system", False)):
-        tab.click(f"label[title*='{title}']:visible")
-        assert (luminance(tab, "body", "backgroundColor") < 0.5) == dark
 
 
 def test_search_finds_a_word_from_a_folder_by_keys_alone(opened):
@@ -364,28 +327,6 @@ def test_search_finds_a_word_from_a_folder_by_keys_alone(opened):
     assert "Blahut" in tab.inner_text("article")
 
 
-def test_keys_reach_the_words_the_navigation_and_the_modes(opened):
-    tab = opened("how-to/first-result.html")
-    tab.keyboard.press("Tab")
-    assert "md-skip" in tab.evaluate("document.activeElement.className")
-    tab.keyboard.press("Enter")
-    assert "#" in tab.url
-    reached = set()
-    tab.goto(tab.url.split("#")[0])
-    for _ in range(40):
-        tab.keyboard.press("Tab")
-        reached.add(
-            tab.evaluate("document.activeElement.textContent.trim() || document.activeElement.type")
-        )
-    assert reached >= {
-        "Researcher",
-        "Privacy engineer",
-        "Author of a solver",
-        "Maintainer",
-        "Choose a budget",
-    }
-
-
 def test_the_first_page_has_its_slider_and_the_notebook_its_outputs(opened):
     tab = opened("index.html")
     tab.focus(".budget input")
@@ -395,12 +336,6 @@ def test_the_first_page_has_its_slider_and_the_notebook_its_outputs(opened):
     tab = opened("tutorial.html")
     assert tab.locator("article .output svg.fig").count() == 4
     assert tab.locator("article .output table").count() >= 1
-
-
-def test_the_first_page_shows_its_figure_in_one_screen(opened):
-    for width, part, height in ((1280, ".budget", 800), (390, ".budget .beliefs", 844)):
-        place = opened("index.html", width=width).wait_for_selector(part).bounding_box()
-        assert place["y"] + place["height"] <= height, f"{part} is not seen {width} wide"
 
 
 def test_the_reference_leads_to_the_line_of_the_source(opened):

@@ -236,7 +236,6 @@ def test_an_iteration_limit_returns_the_best_so_far(acceleration, fraction):
     solution = solve(problem, SOLVER, max_iterations=20, settings={"acceleration": acceleration})
     assert solution.status is Status.INACCURATE
     assert solution.claimed == "iteration limit"
-    assert solution.iterations is not None
     assert 20 <= solution.iterations <= 21
     assert solution.error_probability < problem.constant_error
 
@@ -256,7 +255,6 @@ def test_a_time_limit_returns_what_there_is(acceleration):
     solution = solve(problem, SOLVER, time_limit=1e-4, settings={"acceleration": acceleration})
     assert solution.status is Status.INACCURATE
     assert solution.claimed == "time limit"
-    assert solution.iterations is not None
     assert solution.iterations <= 1
 
 

@@ -71,8 +71,6 @@ def test_a_good_answer_is_the_same_as_in_this_process(model, attempted):
     here = solve(model, "fake-bayes")
     assert apart.status is here.status is Status.CERTIFIED
     assert apart.problem is model
-    assert apart.estimator is not None
-    assert here.estimator is not None
     assert np.array_equal(apart.estimator, here.estimator)
     assert apart.certificate == here.certificate
     assert apart.claimed == "optimal"
@@ -228,10 +226,6 @@ def test_the_traceback_of_a_backend_that_raises_arrives(model, attempted):
 def test_memory_beyond_the_imports_is_measured(model, attempted):
     modest = attempted
     hungry = attempt_isolated(model, "fake-hungry", Options())
-    assert modest.solve_bytes is not None
-    assert modest.peak_bytes is not None
-    assert hungry.solve_bytes is not None
-    assert hungry.peak_bytes is not None
     assert modest.solve_bytes < 50e6 < modest.peak_bytes + 50e6
     assert 140e6 < hungry.solve_bytes < 240e6
     assert hungry.peak_bytes > hungry.solve_bytes

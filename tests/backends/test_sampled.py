@@ -125,7 +125,9 @@ def test_no_law_in_the_box_leaks_more_than_its_ceiling(seed):
         ({"confidence": 1.0}, "confidence"),
         ({"samples": 10}, "samples"),
         ({"samples": 10**9}, "fewer draws"),
+        ({"p_xy": [[0.5, np.nan]]}, "not finite"),
         ({"p_xy": [[0.5, 0.5]]}, "give 1 rows"),
+        ({"loss_matrix": np.ones((3, 2))}, "3 rows"),
         ({"distributions": [["a", "b"], ["c", "d"]]}, "logpdf and rvs"),
     ],
 )

@@ -49,12 +49,10 @@ def test_next_to_an_interior_solution_is_the_optimal_vertex(name, n, m):
     for seed, fraction in enumerate((0.5, 0.1)):
         problem = random_problem(name, n, m, 40, seed, fraction)
         best = ds.solve(problem, "conic", gap=1e-9)
-        assert best.tilt is not None
         near = Point(np.asarray(best.estimator), best.tilt, best.multipliers)
         first = crossover(
             problem, near.tilt, near.multipliers, Precision.of(problem, 1e-10), near.columns
         )
-        assert first is not None
         for found in (first, crossed(problem, first)):
             certificate = certify(problem, found.columns, found.tilt, found.multipliers).certificate
             assert certificate.blend == 0.0

@@ -102,6 +102,7 @@ def test_a_problem_file_is_solved_under_its_own_or_another_budget(tmp_path, monk
         ("solve paper-single --unknown", "--unknown"),
         ("frobnicate", "frobnicate"),
         ("problems --set bins=3", "give NAME"),
+        ("doctor --require nobody", "there is no backend 'nobody'"),
         ("compare --set bins=3", "--set needs a problem"),
         ("compare paper-single paper-single", "is given twice"),
         ("compare paper-single --backends ,", "there is no backend to compare"),

@@ -62,6 +62,11 @@ def here(tmp_path, monkeypatch):
         ),
         ("threads = 1", "threads = 1979-05-27", "give a text, a number, a truth value"),
         ("bins = [4]", "bins = [1979-05-27]", "give a value, a list of values"),
+        (
+            "bins = [4]",
+            f"bins = {{ from = 4, to = {NINES[:400]}, points = 3 }}",
+            "a whole number from 1 to 1,000,000,000",
+        ),
         ('"paper-single"', f'"{"x" * 10_000}"', "the catalog has no problem"),
         ('"paper-single"\nparameters = { bins = [4] }', '"a\\u0000.npz"', "null"),
     ],

@@ -179,6 +179,7 @@ COIN = np.full((2, 8), 0.5)
             "the tilt has shape [2, 8]",
         ),
         ({"estimator": COIN, "seconds": np.zeros(0)}, "seconds"),
+        ({"variables": np.full(16, np.nan), "seconds": 1.0}, "variable 0 is nan"),
         ({"variables": COIN, "seconds": 1.0, "quality": 1.0}, "quality"),
     ],
 )

@@ -151,12 +151,14 @@ def test_the_page_is_complete_and_loads_nothing(study):
     ("options", "words"),
     [
         ({"sensors": 0}, "sensors is 0"),
+        ({"seed": -1}, "seed is -1"),
         ({"edges": (0.5, 0.2)}, "must be strictly increasing"),
         ({"edges": (0.2, float("nan"))}, "finite inner edges"),
         ({"sensors": 1000}, "the limit here is"),
         ({"edges": tuple(np.linspace(0.0, 1.0, 40)), "sensors": 10}, "41 bins"),
         ({"confidence": 1.0}, "confidence is 1.0"),
         ({"curve_sensors": (0,)}, "curve_sensors is 0"),
+        ({"guess_sensors": 0}, "guess_sensors is 0"),
     ],
 )
 def test_bad_settings_are_refused(options, words):

@@ -62,8 +62,6 @@ def errors_and_information_are_in_order(joint, found):
     n = int((joint.sum(axis=(1, 2)) > 0).sum())
     assert found.exact
     assert 0.0 <= found.x_error <= found.x_error_blind + 1e-12
-    assert found.xy_error is not None
-    assert found.y_error is not None
     assert found.xy_error >= max(found.x_error, found.y_error) - 1e-12
     assert found.x_error >= found.fano_sharp - 1e-9
     assert found.fano_sharp >= found.fano_plain

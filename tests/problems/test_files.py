@@ -121,6 +121,7 @@ def test_without_any_budget_the_message_says_what_to_pass(tmp_path):
             {"joint": JOINT, "Budget": 0.1},
             "has a member 'Budget.npy' that does not belong; it may hold joint, p_xz, loss",
         ),
+        ({"joint": JOINT, "budget": 0.1, "name": ["a", "b"]}, "name is not a single text"),
         ({"joint": JOINT, "budget": 0.1, "name": "\x1b[2J"}, "the name has unprintable characters"),
     ],
 )
@@ -385,8 +386,10 @@ def test_bad_rules_are_refused_in_one_sentence(tmp_path, change, message):
     ("change", "message"),
     [
         ({"estimator": ESTIMATOR * 2}, "column 0 of estimator sums to 2.0"),
+        ({"estimator": ESTIMATOR[0]}, r"estimator .*\[3\] .*tilt"),
         ({"tilt": TILT + math.inf}, r"tilt\[.*\] is .*finite"),
         ({"multiplier": math.nan}, r"multiplier is \[nan\]"),
+        ({"multiplier": [[1.0, 2.0]]}, r"multiplier has shape \[1, 2\]"),
         ({"metadata": "[1]"}, "metadata is a JSON list"),
         ({"metadata": '{"a": NaN}'}, "metadata is not JSON"),
         ({"metadata": '{"a":' * 100_000}, "metadata is not JSON"),

@@ -212,12 +212,14 @@ HALF = np.full((2, 1, 1, 2), 0.5)
         ),
         (lambda: grouped_sensors([], [[1.0]]), "groups is empty or no row"),
         (lambda: grouped_count_vectors([3], [2, 2]), "sizes .*1 .*bins 2"),
+        (lambda: index_vectors([2, 0]), "bins is 0"),
         (
             lambda: mixed_sensors(np.full((4000, 1, 1, 4), 0.25), [[1.0]]),
             "4000 .* 10,682,674,001 .*955 GiB .*max_bytes",
         ),
         (lambda: grouped_sensors([np.full((90, 1, 1, 4), 0.25)] * 3, [[1.0]]), r"90 .* 4 .*10\^15"),
         (lambda: index_sensors([np.full((1, 1, 4), 0.25)] * 200, [[1.0]]), r"200 .* 4 .*10\^120"),
+        (lambda: iid_sensors(HALF[0], [[1.0]], 3, max_bytes=0), "max_bytes is 0"),
     ],
 )
 def test_bad_models_are_refused_in_one_sentence(build, message):

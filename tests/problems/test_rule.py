@@ -195,9 +195,12 @@ def test_a_dense_estimator_that_is_too_large_needs_out():
     [
         (([1.0, 2.0],), r"give \[m, n\]"),
         (([[np.nan]],), r"tilt\[0, 0\]"),
+        (("words",), "not an array"),
         (([[0.0]], [-1], [[1.0]]), "indices ≥ 0"),
+        (([[0.0]], [0.5], [[1.0]]), "indices ≥ 0"),
         (([[0.0]], [3, 3], [[1.0, 1.0]]), "listed twice"),
         (([[0.0], [0.0]], [3], [[0.5], [0.4]]), "sums to 0.9"),
+        (([[0.0], [0.0]], [3], [[-0.5], [1.5]]), "negative"),
         (([[0.0]], (), None, 0.5), "towards is not given"),
         (([[0.0]], (), None, 1.5, [1.0]), "share"),
         (([[0.0]], (), None, 0.5, [0.5, 0.5]), "towards has shape"),

@@ -124,6 +124,10 @@ def test_what_is_about_one_budget_names_the_terms():
             "an equivocation bounds mutual information",
         ),
         (lambda: TWO.with_budget(0.1), "budget has 1 .* 2"),
+        (
+            lambda: TWO.with_budget([0.1, 0.1], measure="chi-square"),
+            r"2 constraints.*\.terms",
+        ),
         (lambda: ds.inference(TWO, TWO.bayes_estimator), "inference is about one secret"),
         (
             lambda: ds.certify(TWO, TWO.bayes_estimator, np.ones((2, 5)), 1.0),

@@ -3,7 +3,6 @@ and learns locally.
 """
 
 import importlib
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -293,12 +292,6 @@ def test_peers_are_advised_only_if_asked(monkeypatch):
     assert ds.advise(sensor(8), reference=rows, peers=True).backend == "blahut-arimoto"
 
 
-def test_the_record_is_json_without_infinities():
-    record = ds.advise(sensor(64), reference=grid(LAWS)).to_dict()
-    assert json.loads(json.dumps(record, allow_nan=False)) == record
-    assert len(record["chosen"]["evidence"]) == 5
-
-
 @pytest.mark.parametrize(("gap", "seconds"), [(0.0, None), (1.5, None), (1e-9, 0.0), (1e-9, -1.0)])
 def test_bad_requests_are_refused(gap, seconds):
     with pytest.raises(InputError, match=str(gap if seconds is None else seconds)):
@@ -314,26 +307,6 @@ def held_out(monkeypatch):
     """The module that cross-validates the advice, which is no part of the package."""
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
     return importlib.import_module("advice.held_out")
-
-
-def test_a_failure_nobody_could_foresee_is_counted_and_differences_within_the_noise_are_not(
-    held_out,
-):
-    rows = grid({"tilt": lambda bins: 2e-3, "blahut-arimoto": lambda bins: 1e-3})
-    odd = [
-        replace(each, status=Status.FAILED, upper=math.inf)
-        if (each.entry, each.backend) == ("kind-0", "blahut-arimoto")
-        else each
-        for each in rows
-    ]
-    found = held_out.cross_validate(odd)
-    assert len(found.failures) == 2
-    assert all(math.isinf(trial.regret) for trial in found.failures)
-    assert held_out.noise_of(observations_of(rows)) == pytest.approx(1.001)
-    close = held_out.cross_validate(
-        grid({"tilt": lambda bins: 1e-3, "blahut-arimoto": lambda bins: 1.0005e-3})
-    )
-    assert {trial.regret for trial in close.trials} == {1.0}
 
 
 def test_the_advice_from_the_shipped_results_keeps_its_promises_on_entries_it_never_saw(held_out):

@@ -170,14 +170,6 @@ def test_the_scripts_write_no_number_and_know_no_scale():
         ), name
 
 
-def test_one_colour_a_backend_as_in_the_snapshot():
-    data, _ = carried(report_page(ROWS))
-    known = tones(trials(clean_rows(ROWS)))
-    keys = [(name, tone) for content in data["contents"] for name, tone in legend(content)]
-    assert {name for name, _ in keys} == {"tilt", "conic"}
-    assert all(known[name] == tone for name, tone in keys)
-
-
 def legend(content):
     """The names in the legend of a content that has a figure, with their tones."""
     figure = content.get("figure") if isinstance(content, dict) else None
@@ -485,18 +477,6 @@ def test_everything_is_reached_and_worked_by_keyboard(opened):
         "means div",
         "growth summary",
     } <= passed
-
-
-def test_light_and_dark_follow_the_system_and_the_button(opened):
-    tab = opened(ROWS, color_scheme="dark").tab
-    ground = "getComputedStyle(document.body).backgroundColor"
-    dark = tab.evaluate(ground)
-    assert tab.get_attribute("html", "data-theme") == "dark"
-    tab.click("#theme")
-    assert tab.get_attribute("html", "data-theme") == "light"
-    assert tab.evaluate(ground) != dark
-    tab.emulate_media(media="print")
-    assert tab.is_hidden("nav")
 
 
 def test_a_phone_is_wide_enough(opened):
