@@ -7,7 +7,6 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import command
 import pytest
@@ -166,38 +165,6 @@ def test_the_start_is_measured_in_a_fresh_interpreter(load, monkeypatch):
     if sys.platform == "linux":
         memory = module.StartMemory()
         assert 5e6 < memory.track_numpy() < memory.track_import() < 2e9
-
-
-@pytest.mark.parametrize(
-    ("status", "error"),
-    [(ds.Status.FAILED, RuntimeError), (ds.Status.UNSUPPORTED, NotImplementedError)],
-)
-def test_no_answer_is_a_failure_and_a_late_refusal_a_skip(
-    status, error, load, monkeypatch, tmp_path
-):
-    module = load("grid")
-    calls = []
-    answer = SimpleNamespace(certificate=None, status=status, message="it said so")
-    monkeypatch.setattr(module, "warm_up", lambda *_: None)
-    monkeypatch.setattr(module.ds, "solve", lambda *_, **__: calls.append(1) or answer)
-    for _ in range(2):
-        with pytest.raises(error, match="it said so") as caught:
-            load("bench_bins").BinsAnswers().setup(str(tmp_path), "tilt", 4)
-        assert type(caught.value) is error
-    assert len(calls) == 1
-
-
-def test_the_three_benchmarks_of_an_answer_share_one_answer(load, monkeypatch, tmp_path):
-    grid = load("grid")
-    monkeypatch.chdir(tmp_path)
-    suite = load("bench_perfect").PerfectAnswers()
-    cell = (suite.setup_cache(), "tilt", "sensors=5")
-    suite.setup(*cell)
-    first = (suite.track_gap_over_target(*cell), suite.track_leakage_over_budget(*cell))
-    monkeypatch.setattr(grid, "_found", None)  # the second time it is read
-    suite.setup(*cell)
-    suite.time_certify(*cell)
-    assert (suite.track_gap_over_target(*cell), suite.track_leakage_over_budget(*cell)) == first
 
 
 def test_settings_and_curves_have_a_reach_of_their_own(load, monkeypatch):

@@ -503,7 +503,7 @@ def test_importing_discreet_loads_nothing_else():
 
 def test_using_a_problem_and_the_judge_loads_nothing_heavy():
     code = (
-        "import sys, numpy, discreet\n"
+        "import sys, numpy, discreet\nfrom discreet.problems import catalog\n"
         "p = discreet.Problem.from_joint(numpy.full((2, 2, 3), 1 / 12), budget=0.1)\n"
         "assert discreet.certify(p, p.bayes_estimator).certificate.upper > 0\n"
         "print(*sys.modules)"

@@ -2,10 +2,7 @@
 rows.
 """
 
-import io
-import tarfile
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +10,6 @@ pytestmark = pytest.mark.gate
 
 pytest.importorskip("sklearn")
 pytest.importorskip("statsmodels")
-
-FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
 def test_one_split_end_to_end(load, tmp_path):
@@ -68,62 +63,3 @@ def test_one_split_end_to_end(load, tmp_path):
     for new, old in zip(anew, rows, strict=True):
         assert replace(new, seconds=None) == replace(old, seconds=None)
         assert (new.seconds == old.seconds) == (old.method not in ("discreet",))
-
-
-def test_a_broken_promise_and_slow_methods_are_told(load, tmp_path):
-    split = load("fairness.split")
-    report = load("fairness.report")
-    row = split.Row(
-        "fair",
-        0,
-        "parity",
-        0.02,
-        "discreet",
-        "aware",
-        100_000,
-        5_000,
-        0.1,
-        0.2,
-        0.02,
-        0.2,
-        0.2,
-        0.01,
-        0.0,
-        0.03,
-    )
-    slow = replace(row, method="ThresholdOptimizer", seconds=0.5, fitted_error=0.19)
-    broken = replace(
-        row, method="discreet, promised", difference=0.05, difference_low=0.03, difference_high=0.07
-    )
-    report.write(tmp_path / "people", [row, slow, broken])
-    page = (tmp_path / "people.md").read_text(encoding="utf-8")
-    assert "On the fitted law 1 of 3 answers err less" in page
-    assert "kept in 0 of 1 splits" in page
-    assert "discreet the others take to design a rule for 100,000 people" in page
-    [line] = [each for each in page.splitlines() if each.startswith("| ThresholdOptimizer | – |")]
-    assert line == "| ThresholdOptimizer | – | 5 (5) | – | – | 4 |"
-
-
-def test_the_census_is_read_from_its_archive(load, tmp_path):
-    tables = load("fairness.tables")
-    line = ["a"] * 42
-    lines = []
-    for age, sex, income in (("30", "Female", "- 50000."), ("40", "Male", "50000+.")):
-        line[0] = age
-        line[12] = sex
-        line[24] = "1700.5"
-        line[41] = income
-        lines.append(", ".join(line))
-    archive = tmp_path / "archive.tar.gz"
-    with tarfile.open(archive, "w:gz") as packed:
-        for name, text in zip(tables._CENSUS, lines, strict=True):
-            member = tarfile.TarInfo(f"package/data/{name}")
-            member.size = len(text)
-            packed.addfile(member, io.BytesIO(text.encode()))
-    found = tables.census(archive)
-    assert found.features.shape == (2, 39)
-    assert found.hide.tolist() == [0, 1]
-    assert found.guess.tolist() == [0, 1]
-    assert found.categories[0] is False
-    with pytest.raises(SystemExit, match="--census PATH"):
-        tables.census(None)

@@ -121,17 +121,6 @@ def test_results_that_reveal_the_machine_are_refused_and_nothing_is_written(
     assert not (tmp_path / "copy").exists()
 
 
-def test_damaged_and_empty_results_are_reported(command, tmp_path, capsys):
-    (tmp_path / "results").mkdir()
-    assert command.main([str(tmp_path / "results"), str(tmp_path / "copy")]) == 2
-    assert "holds no results of asv" in capsys.readouterr().err
-    source = results(tmp_path / "more", held())
-    (source / "secret-box" / "c0ffee9-x.json").write_text("{")
-    assert command.main([str(source), str(tmp_path / "copy")]) == 2
-    assert "cannot read" in capsys.readouterr().err
-    assert not (tmp_path / "copy").exists()
-
-
 def test_committed_results_reveal_no_machine_and_are_the_published_ones(command):
     root = FOLDER.parents[1]
     history = root / "benchmarks" / "history"

@@ -4,16 +4,13 @@ that are complete.
 
 import csv
 import io
-import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from command import run
 
 from discreet.errors import InputError
-from discreet.paper.drawings import figures, tables
-from discreet.paper.section import NAMES, page
+from discreet.paper.drawings import tables
 from discreet.paper.study import Settings, run_study
 from discreet.showing.data import records_csv
 
@@ -77,22 +74,6 @@ def test_the_simulation_is_repeatable_and_covers(study):
     assert covered >= 41  # of 48, at 95 % each
 
 
-def test_every_figure_shows_what_was_computed(study):
-    inference, guesses, utility, curves, shapes = figures(study)
-    assert inference.series[0].y == tuple(row.local_x_error for row in study.sensors)
-    assert utility.series[0].y == tuple(row.private_y_error for row in study.sensors)
-    assert utility.series[1].y == tuple(row.local_y_error for row in study.sensors)
-    assert guesses.series[0].y == tuple(row.simulated for row in study.guesses)
-    assert [series.label for series in curves.series] == ["M = 1", "M = 3"]
-    for (_, curve), absolute, relative in zip(
-        study.curves, curves.series, shapes.series, strict=True
-    ):
-        assert (absolute.x[0], absolute.x[-1]) == (0.0, 1.0)
-        assert absolute.y[0] == pytest.approx(curve.rows[0].upper, rel=1e-12)
-        assert relative.y[-1] == pytest.approx(1.0, rel=1e-9)
-        assert (np.array(absolute.low) <= np.array(absolute.high)).all()
-
-
 def test_the_tables_hold_the_numbers_unrounded(study):
     found = {
         f"{name}.csv": list(csv.DictReader(io.StringIO(records_csv(each))))
@@ -108,43 +89,6 @@ def test_the_tables_hold_the_numbers_unrounded(study):
     ends = [line for line in found["curves.csv"] if line["sensors"] == "3"]
     assert float(ends[0]["budget_nats"]) == 0.0
     assert float(ends[-1]["fraction_of_bayes_leakage"]) == pytest.approx(1.0, rel=1e-9)
-
-
-class Reader(HTMLParser):
-    """Open elements and addresses of a page."""
-
-    def __init__(self):
-        super().__init__()
-        self.open = []
-        self.addresses = []
-        self.ids = set()
-
-    def handle_starttag(self, tag, attributes):
-        if tag not in ("meta", "link", "br"):
-            self.open.append(tag)
-        named = dict(attributes)
-        self.addresses += [value for name, value in attributes if name in ("href", "src") and value]
-        self.ids |= {named["id"]} if named.get("id") else set()
-
-    def handle_startendtag(self, tag, attributes):
-        pass
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
-def test_the_page_is_complete_and_loads_nothing(study):
-    beside = [name for name in NAMES if name != "index.html"]
-    text = page(study)
-    reader = Reader()
-    reader.feed(text)
-    assert reader.open == []
-    assert set(beside) <= set(reader.addresses)
-    assert all(address in beside or address[1:] in reader.ids for address in reader.addresses)
-    assert "<script" not in text
-    assert "0.00418235677" in text
-    assert "prefers-color-scheme:dark" in text
-    assert "nan" not in re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL).lower().split()
 
 
 @pytest.mark.parametrize(

@@ -230,13 +230,6 @@ def test_history_is_a_figure_and_a_file(tmp_path):
     assert len(lines) == len(HISTORY) - 1
 
 
-def test_one_commit_is_no_course(tmp_path):
-    names = {path.name for path in publish(ROWS, tmp_path, [HISTORY[0]])}
-    assert "commits.csv" in names
-    assert "commits.svg" not in names
-    assert "one commit only" in (tmp_path / "README.md").read_text(encoding="utf-8")
-
-
 def test_nobody_answered_is_published_too(tmp_path):
     names = {path.name for path in publish([ROWS[-1]], tmp_path)}
     assert names == {"README.md", "results.csv"}
