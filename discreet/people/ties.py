@@ -37,7 +37,8 @@ from discreet.measures.registry import LINEAR
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import one_hot
 from discreet.numerics.tilted_losses import in_order_losses, least_two
-from discreet.problems.laws import laws_of
+from discreet.problems.constraint import Term
+from discreet.problems.laws import Law, laws_of
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 
@@ -335,44 +336,52 @@ class _Treatment:
 def _at_budget(
     problem: Problem, people: _Treatment, tilt: Array, basis: Array, of_sure: Array
 ) -> Array:
-    """A tilt [m, r] next to this with which the rule leaks the budget of a smooth measure; the same
-    if it does, or none is.
+    """A tilt [m, r] next to this with which the rule leaks the budgets of smooth measures that it
+    nearly leaks; the same if it does, or none is.
 
     of_sure: the sums of all others [n, m], who have one guess each. The answer of an interior point
     has a trace of others there. What a rule leaks without the traces is off by as much, which ties
-    make up for: tilted by a share s of the slope v of the leakage at their sums, they leak less by
-    s v·C v, with the curvature C of the function of their tilt.
+    make up for: tilted by a share s_c of the slope v_c of each leakage at their sums, they leak
+    less by Σ_d s_d v_c·C v_d, with the curvature C of the function of their tilt.
     """
-    term = problem.terms[0]
-    if (
-        len(problem.terms) > 1
-        or not term.priced
-        or term.measure.scope is not Scope.TOTAL
-        or term.measure.name in LINEAR
-    ):
-        return tilt
-    most = term.measure.level(term.budget.amount * (1.0 - Precision.of(problem, 0.0).summed))
+    terms = problem.terms
+    for term in terms:
+        if not term.priced or term.measure.scope is not Scope.TOTAL or term.measure.name in LINEAR:
+            return tilt
+    kept = 1.0 - Precision.of(problem, 0.0).summed
+    most = np.array([term.measure.level(term.budget.amount * kept) for term in terms])
     lift = faint_lift(problem.p_x)
-    least = np.inf
+    farthest = np.inf
     found = tilt
     for _ in range(_STEPS):
         sums, curve = people.sums(found)
         joint = np.ldexp((of_sure + basis @ sums.T).T, lift)
-        law = laws_of((joint, np.zeros_like(joint)), problem.marginal, lift, problem.terms)
-        over = float(law.levels[0]) / most - 1.0
-        last = least
-        least = abs(over)
-        if least > _NEAR_BUDGET or least >= 0.5 * last:
+        law = laws_of((joint, np.zeros_like(joint)), problem.marginal, lift, terms)
+        over = law.levels / most - 1.0
+        binding = np.flatnonzero(over >= -_NEAR_BUDGET)
+        last = farthest
+        farthest = np.abs(over[binding]).max(initial=0.0)
+        if not binding.size or farthest > _NEAR_BUDGET or farthest >= 0.5 * last:
             break
-        if -Precision.searched <= over <= 0.0:
+        if (over[binding] <= 0.0).all() and farthest <= Precision.searched:
             return found
-        slopes = [term.measure.slope(part.ratio_minus_one(), part.p_x) for part in law.groups]
-        slope = np.concatenate(slopes, axis=1) @ basis
-        falls = float(slope.ravel() @ curve @ slope.ravel())
-        if not falls > 0.0:
+        slopes = np.array([_slope(law, terms, number, basis) for number in binding.tolist()])
+        rows = slopes.reshape(binding.size, -1)
+        excess = (over[binding] + 0.5 * Precision.searched) * most[binding]
+        falls = rows @ curve @ rows.T
+        if not np.isfinite(falls).all():
             break
-        found = found + ((over + 0.5 * Precision.searched) * most / falls) * slope
+        shares = np.linalg.lstsq(falls, excess, rcond=None)[0]
+        found = found + np.tensordot(shares, slopes, axes=1)
     return tilt
+
+
+def _slope(law: Law, terms: tuple[Term, ...], number: int, basis: Array) -> Array:
+    """The slope [m, r] of the leakage by one constraint in the sums of treated people."""
+    term = terms[number]
+    groups = law.constraints[number]
+    slopes = [term.measure.slope(group.ratio_minus_one(), group.p_x) for group in groups]
+    return np.asarray(np.concatenate(slopes, axis=1) @ basis[term.rows])
 
 
 def _private_tilt(

@@ -138,17 +138,24 @@ def test_a_rule_leaks_its_budget_though_the_traces_of_an_answer_are_left_out():
 
 
 @pytest.mark.parametrize("off", [1e-3, -1e-3])
-def test_listed_ties_make_up_for_what_is_left_out_elsewhere(off):
-    problem = ds.Problem.from_joint(random_joint(3, 2, 2, 300), 1.0)
-    problem = problem.with_budget(0.3 * problem.bayes_leakages[0])
+@pytest.mark.parametrize("shares", [(0.3,), (0.3, 0.3), (0.5, 0.2), (0.3, 2.0)], ids=str)
+def test_listed_ties_make_up_for_what_is_left_out_elsewhere(shares, off):
+    """Under the budgets of all constraints that bind, one tie for each."""
+    full = random_joint(3, 2, 2, 2, 3000)  # p(x, another x, y, z)
+    secrets = (full.sum(axis=(1, 2)), full.sum(axis=(0, 2)))
+    loss = full.sum(axis=(0, 1))[::-1]
+    constraints = [ds.Constraint(rows, 1.0) for rows in secrets[: len(shares)]]
+    problem = ds.Problem(loss=loss, constraints=constraints)
+    problem = problem.with_budget((np.array(shares) * problem.bayes_leakages).tolist())
     found = ds.solve(problem)
     columns = found.estimator.copy()
-    drawn = columns.max(axis=0).argmin()
-    columns[:, drawn] += off * np.array([1.0, -1.0])
+    drawn = np.flatnonzero(columns.max(axis=0) < 1.0)
+    assert drawn.size == np.count_nonzero(found.multipliers)
+    columns[:, drawn] += off * np.array([[1.0], [-1.0]])
     made = ties.with_ties(problem, columns, found.tilt)
-    assert made.rule.ties.tolist() == [drawn]
-    assert abs(made.rule.columns[:, 0] - columns[:, drawn]).max() > 5e-4
-    judged = ds.certify(problem, made.rule, found.tilt, found.multiplier)
+    assert made.rule.ties.tolist() == drawn.tolist()
+    assert abs(made.rule.columns - columns[:, drawn]).max() > 5e-4
+    judged = ds.certify(problem, made.rule, found.tilt, found.multipliers)
     assert judged.status is ds.Status.CERTIFIED
 
 
