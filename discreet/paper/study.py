@@ -1,7 +1,7 @@
 """The numbers of the paper's numerical section, and of the whole curve, which the paper does not
 show.
 
-M of the paper's sensors (`problems/sensors/paper`) report a bin each. Four questions:
+M of the paper's sensors (`problems/sensors/paper_sensor`) report a bin each. Four questions:
 
     inference   how well X can be inferred from the oblivious scheme (every sensor sends its own
                 estimate of Y)
@@ -33,7 +33,7 @@ from discreet.problems.adversary.local_estimates import local_inference
 from discreet.problems.problem import Problem
 from discreet.problems.sensors.bins import check_edges
 from discreet.problems.sensors.counts import count_vectors, lattice_size
-from discreet.problems.sensors.paper import paper_conditional, paper_p_xy
+from discreet.problems.sensors.paper_sensor import paper_conditional, paper_p_xy
 from discreet.problems.sensors.several import iid_sensors
 from discreet.reports.curve import Frontier, frontier
 from discreet.reports.outputs import Watch

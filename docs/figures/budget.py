@@ -26,7 +26,12 @@ import numpy as np
 import discreet as ds
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.sensors.bins import NormalDensity
-from discreet.problems.sensors.paper import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, paper_p_xy
+from discreet.problems.sensors.paper_sensor import (
+    PAPER_SIGMA,
+    PAPER_WEIGHT_X,
+    PAPER_WEIGHT_Y,
+    paper_p_xy,
+)
 from discreet.showing import numerals
 from discreet.showing.figures import Figure, Series
 from discreet.showing.plane import DASHES, WIDTH, Shape, Words, draw_figure

@@ -14,7 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from discreet.problems.sensors.bins import NormalDensity
-from discreet.problems.sensors.paper import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, paper_p_xy
+from discreet.problems.sensors.paper_sensor import (
+    PAPER_SIGMA,
+    PAPER_WEIGHT_X,
+    PAPER_WEIGHT_Y,
+    paper_p_xy,
+)
 from discreet.showing.plane import DASHES, WIDTH, Place, Shape, Words
 from discreet.showing.svg import FIGURE_STYLE, picture
 

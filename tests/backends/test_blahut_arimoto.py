@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from random_laws import random_joint
 
 from discreet.backends.blahut_arimoto.backend import BlahutArimoto
-from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes, Prices
+from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes, Prices
 from discreet.backends.blahut_arimoto.plain import (
     EntropicStep,
     constrained_sweep,

@@ -6,7 +6,7 @@ certified gap.
 with q_i the posterior of X given ŷ_i under the present P (docs/theory.md, section 12). The
 multiplier μ is found in every sweep so that the budget is kept. `plain` holds this iteration.
 `proximal` holds the accelerated one: an exact proximal step in the same geometry, solved by Newton
-in m·n + 1 dual unknowns, with one multiplier for each constraint. `outcomes` holds the arrays and
+in m·n + 1 dual unknowns, with one multiplier for each constraint. `bracket` holds the arrays and
 the bracket that stops both, `backend` the contract.
 
 Sources: R. E. Blahut and S. Arimoto, IEEE Trans. Inf. Theory 18 (1972); L. Chen et al., arXiv

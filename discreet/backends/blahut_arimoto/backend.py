@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes
+from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes
 from discreet.backends.blahut_arimoto.plain import plain_sweeps
 from discreet.backends.blahut_arimoto.proximal import proximal_sweeps
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted

@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes, Prices
+from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes, Prices
 from discreet.backends.precision import Precision
 from discreet.measures.mutual_information import phi_divergence
 from discreet.numerics.double_double import Array

@@ -40,7 +40,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.backends.blahut_arimoto.outcomes import Bracket, Outcomes, Prices, TiltedLaw
+from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes, Prices, TiltedLaw
 from discreet.backends.blahut_arimoto.plain import uniform_start
 from discreet.backends.precision import Precision
 from discreet.numerics.double_double import Array

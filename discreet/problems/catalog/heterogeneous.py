@@ -21,7 +21,7 @@ from discreet.errors import InputError
 from discreet.numerics.double_double import Array
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.catalog.registry import Means, Whole, register
-from discreet.problems.sensors.paper import PAPER_WEIGHT_Y, linear_conditional, paper_p_xy
+from discreet.problems.sensors.paper_sensor import PAPER_WEIGHT_Y, linear_conditional, paper_p_xy
 from discreet.problems.sensors.several import grouped_sensors, mixed_sensors
 
 _Bins = Annotated[int, Whole("bins of each sensor, cut as in paper-single", 2)]

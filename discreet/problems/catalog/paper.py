@@ -1,5 +1,5 @@
-"""The paper's two set-ups (`sensors.paper`): one binned sensor, and the counts of M independent
-sensors.
+"""The paper's two set-ups (`sensors.paper_sensor`): one binned sensor, and the counts of M
+independent sensors.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from discreet.checks import whole
 from discreet.numerics.double_double import Array
 from discreet.problems.catalog.registry import Whole, register
-from discreet.problems.sensors.paper import PAPER_EDGES, paper_conditional, paper_p_xy
+from discreet.problems.sensors.paper_sensor import PAPER_EDGES, paper_conditional, paper_p_xy
 from discreet.problems.sensors.several import iid_sensors
 
 

@@ -40,7 +40,12 @@ from discreet.problems.duals import change_with_prior
 from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
 from discreet.problems.sensors.bins import NormalDensity
-from discreet.problems.sensors.paper import PAPER_SIGMA, PAPER_WEIGHT_X, PAPER_WEIGHT_Y, paper_p_xy
+from discreet.problems.sensors.paper_sensor import (
+    PAPER_SIGMA,
+    PAPER_WEIGHT_X,
+    PAPER_WEIGHT_Y,
+    paper_p_xy,
+)
 
 ACCURACY = 5e-13
 """Relative error allowed for in densities, cdfs and survival functions; a normal law needs 1e-14 at

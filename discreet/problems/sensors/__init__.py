@@ -9,7 +9,7 @@
 A sensor is any law Pr(it reports bin k given x_j, y_i); `binned_law` makes one from distributions
 and bin edges. Given (x, y) the sensors are independent; X and Y may depend on one another and take
 any number of values. A model that would need more memory than `max_bytes` is refused, with its size
-and what to do instead. `paper` holds the paper's parameters.
+and what to do instead. `paper_sensor` holds the paper's parameters.
 
 Source: docs/theory.md, section 19. The public names are listed in `__init__.pyi`; each loads when
 it is first used.
