@@ -10,7 +10,7 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -188,6 +188,11 @@ def _open_member(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Memb
     return shape, take
 
 
+def _row(values: Any) -> list[Any]:
+    """The entries; a value by itself is a row of one."""
+    return list(values) if isinstance(values, list | tuple) else [values]
+
+
 def _read_constraints(
     source: Any, members: Mapping[str, _Member], n: int
 ) -> list[tuple[list[int], Any, Any]]:
@@ -207,13 +212,7 @@ def _read_constraints(
         )
         return [([n], None, budget)]
     found = json.loads(str(members["constraint"][1](0, 1)[0]))
-    several = (
-        found
-        if isinstance(found, list)
-        else [{"groups": [n], **found}]
-        if isinstance(found, dict)
-        else []
-    )
+    several = [{"groups": [n], **each} for each in _row(found)]
     if (
         "budget" in members
         or not several
@@ -223,11 +222,6 @@ def _read_constraints(
             "the problem needs a budget, or a constraint of measure and budget; keep one"
         )
     return [(each["groups"], each["measure"], each["budget"]) for each in several]
-
-
-def _row(values: Any) -> list[Any]:
-    """The entries; a value by itself is a row of one."""
-    return list(values) if isinstance(values, list | tuple) else [values]
 
 
 def _terms(
@@ -259,45 +253,49 @@ def model_of(source: Any, budget: Any, measure: Any, files: ExitStack) -> Stored
     """The problem of a file, a mapping, a Problem or a BlockProblem."""
     blocks = getattr(source, "blocks", None)
     members = {}
-    if blocks is None:
-        if hasattr(source, "terms") and not hasattr(source, "p_xz"):
-            raise ValueError(
-                f"a {type(source).__name__} is no problem of outcomes; give a Problem, a "
-                "BlockProblem or a file"
-            )
-        members = members_of(
-            {"p_xz": source.p_xz, "loss": source.loss} if hasattr(source, "p_xz") else source, files
+    arrays = []
+    if blocks is not None:
+        n, m, size = blocks.n, blocks.m, blocks.N
+    elif hasattr(source, "terms") and not hasattr(source, "p_xz"):
+        raise ValueError(
+            f"a {type(source).__name__} is no problem of outcomes; give a Problem, a "
+            "BlockProblem or a file"
         )
+    else:
+        own = {"p_xz": source.p_xz, "loss": source.loss} if hasattr(source, "p_xz") else source
+        members = members_of(own, files)
         arrays = [members[name] for name in ("joint", "p_xz", "loss") if name in members]
         shapes = [shape for shape, _ in arrays]
         if [len(s) for s in shapes] not in ([3], [2, 2]) or len({s[-1] for s in shapes}) > 1:
             raise ValueError(
                 f"the shapes are {shapes}; give joint [n, m, N], or p_xz [n, N] and loss [m, N]"
             )
-    n, m, size = (
-        (shapes[0][0], *shapes[-1][-2:]) if blocks is None else (blocks.n, blocks.m, blocks.N)
-    )
+        n = shapes[0][0]
+        m, size = shapes[-1][-2:]
     terms = _terms(_read_constraints(source, members, n), budget, measure, n)
-    joint = blocks is None and len(shapes) == 1
+    joint = len(arrays) == 1
     rows = n * m if joint else n + m
+    step = max(32, min((1 << 15) // rows, (1 << 18) // (rows * m)))  # caches hold a step
+
+    def read() -> Iterator[tuple[int, Sequence[Array]]]:
+        if blocks is not None:
+            for chunk in blocks.chunks():
+                yield chunk.start, chunk.read()
+            return
+        block = -(-(1 << 18) // rows)
+        for start in range(0, size, block):
+            count = min(block, size - start)
+            yield start, [take(start, count) for _, take in arrays]
 
     def parts() -> Iterator[tuple[int, Array]]:
-        block = -(-(1 << 18) // rows)
-        step = max(32, min((1 << 15) // rows, (1 << 18) // (rows * m)))  # caches hold a step
-        read = (
-            (start, [take(start, min(block, size - start)) for _, take in arrays])
-            for start in range(0, size, block)
-        )
-        for start, several in (
-            read if blocks is None else ((chunk.start, chunk.read()) for chunk in blocks.chunks())
-        ):
-            entries = np.concatenate(several).reshape(rows, -1)
-            if not (0.0 <= entries.min() and entries.max() <= LARGEST):
+        for start, several in read():
+            masses = np.concatenate(several).reshape(rows, -1)
+            if not (0.0 <= masses.min() and masses.max() <= LARGEST):
                 raise ValueError(f"the problem has an entry not in [0, {LARGEST:g}]; correct it")
-            masses = _of_joint(entries.reshape(n, m, -1)) if joint else entries
-            yield from (
-                (start + at, masses[:, at : at + step]) for at in range(0, masses.shape[1], step)
-            )
+            if joint:
+                masses = _of_joint(masses.reshape(n, m, -1))
+            for at in range(0, masses.shape[1], step):
+                yield start + at, masses[:, at : at + step]
 
     model = StoredModel(n, m, size, terms, parts)
     return model if hasattr(source, "terms") else _of_total_one(model)
@@ -339,80 +337,84 @@ def answer_of(source: Any, model: StoredModel, files: ExitStack) -> StoredAnswer
     members = members_of(source.members() if hasattr(source, "members") else arrays, files)
     n = model.n
     m = model.m
+    small = partial(_small, members)
     whole = members.get("estimator")
-
-    def small(name: str, *shape: int, most: float = LARGEST) -> Array:
-        size, take = members.get(name, (shape, lambda _, count: np.zeros(shape)))
-        found = (
-            take(0, shape[-1])
-            if size == shape and math.prod(size) <= 1 << 24
-            else np.full(1, math.nan)
-        )
-        if found.dtype.kind == "U" or not (np.abs(found) <= most).all():
-            raise ValueError(
-                f"{name} of the solution is not {list(shape)} with entries up to "
-                f"{most:g}; correct it"
-            )
-        return found
-
     (share,) = small("share", 1, most=1.0)
     (band,) = small("band", 1)
     prices = small("multiplier", len(model.terms), most=math.inf)
-    ties = small("ties", *members["ties"][0] if "ties" in members else (0,), most=model.N - 1)
-    own = whole[0] == (m, model.N) if whole is not None else "rule_tilt" in members
-    usual = ((prices <= LARGEST) | np.isinf(prices)).all() and len(
-        {*map(int, ties)} & {*ties}
-    ) == ties.size
-    if not (own and usual) or min(share, band, *prices, *ties) < 0:
+    count = members["ties"][0] if "ties" in members else (0,)
+    ties = small("ties", *count, most=model.N - 1)
+    complete = whole[0] == (m, model.N) if whole is not None else "rule_tilt" in members
+    priced = ((prices <= LARGEST) | np.isinf(prices)).all()
+    listed_once = len({*map(int, ties)} & {*ties}) == ties.size
+    if not (complete and priced and listed_once) or min(share, band, *prices, *ties) < 0:
         raise ValueError(
             f"the solution needs an estimator {[m, model.N]} or a rule_tilt, all "
             "else ≥ 0, each of ties once"
         )
-    towards = np.array(
-        [
-            Fraction(p)
-            for p in proper(small("towards", m)[:, None] if share else np.eye(m)[:, :1], 0)[:, 0]
-        ]
-    )
-    towards[towards.argmax()] += 1 - towards.sum()
     decide = small("rule_tilt", m, n)
     classes = small("tie_classes", m * m, m)
     drawn = small("columns", m, ties.size)
-    texts = (
-        json.loads(str(members["exact_columns"][1](0, 1)[0])) if "exact_columns" in members else {}
-    )
-    weights = {
-        int(t): [int(str(w), 0) for w in texts[t]]
-        for t in texts
-        if t == str(int(t)) and 0 <= int(t) < model.N
-    }
-    if len(weights) < len(texts) or any(
-        len(column) != m or min(column) < 0 for column in weights.values()
-    ):
-        raise ValueError(
-            f"exact_columns is not, for some outcomes, {m} integers ≥ 0 in texts; correct it"
-        )
-    rational = {
-        tie: np.array([Fraction(weight, sum(column)) for weight in column])
-        for tie, column in weights.items()
-    }
+    rational = _exact_columns(members, model)
 
     def columns(start: int, part: Array) -> Array:
-        found = (
-            whole[1](start, len(part.T)).copy()
-            if whole is not None
-            else _by_rule(decide, band, classes, part, n)
-        )
-        here = (ties >= start) & (ties < start + len(part.T))
-        found[:, (ties[here] - start).astype(int)] = drawn[:, here]
-        found[:, [tie - start for tie in rational if start <= tie < start + len(part.T)]] = np.eye(
-            m
-        )[:, :1]
-        return found
+        end = start + part.shape[1]
+        if whole is not None:
+            own = whole[1](start, part.shape[1]).copy()
+        else:
+            own = _by_rule(decide, band, classes, part, n)
+        here = (ties >= start) & (ties < end)
+        own[:, (ties[here] - start).astype(int)] = drawn[:, here]
+        stated = [tie - start for tie in rational if start <= tie < end]
+        own[:, stated] = np.eye(m)[:, :1]
+        return own
 
-    return StoredAnswer(
-        columns, rational, Fraction(share), towards, small("tilt", m, n), prices.tolist()
+    towards = _towards(small("towards", m) if share else np.eye(m)[0])
+    tilt = small("tilt", m, n)
+    return StoredAnswer(columns, rational, Fraction(share), towards, tilt, prices.tolist())
+
+
+def _small(members: Mapping[str, _Member], name: str, *shape: int, most: float = LARGEST) -> Array:
+    """A member of this shape with entries up to `most` in size, 0 where there is none; ValueError
+    for any other.
+    """
+    if name not in members:
+        return np.zeros(shape)
+    size, take = members[name]
+    if size == shape and math.prod(size) <= 1 << 24:
+        values = take(0, shape[-1])
+        if values.dtype.kind != "U" and (np.abs(values) <= most).all():
+            return values
+    raise ValueError(
+        f"{name} of the solution is not {list(shape)} with entries up to {most:g}; correct it"
     )
+
+
+def _towards(law: Array) -> Array:
+    """The law of a guess [m] as fractions with sum 1."""
+    fractions = np.array([Fraction(p) for p in proper(law[:, None], 0)[:, 0]])
+    fractions[fractions.argmax()] += 1 - fractions.sum()
+    return fractions
+
+
+def _exact_columns(members: Mapping[str, _Member], model: StoredModel) -> dict[int, Array]:
+    """Outcome → column of fractions [m], where a file states columns as integers."""
+    if "exact_columns" not in members:
+        return {}
+    texts = json.loads(str(members["exact_columns"][1](0, 1)[0]))
+    refusal = ValueError(
+        f"exact_columns is not, for some outcomes, {model.m} integers ≥ 0 in texts; correct it"
+    )
+    columns = {}
+    for text in texts:
+        outcome = int(text)
+        if text != str(outcome) or not 0 <= outcome < model.N:
+            raise refusal
+        weights = [int(str(weight), 0) for weight in texts[text]]
+        if len(weights) != model.m or min(weights) < 0:
+            raise refusal
+        columns[outcome] = np.array([Fraction(weight, sum(weights)) for weight in weights])
+    return columns
 
 
 @np.errstate(all="ignore")
