@@ -255,7 +255,9 @@ def model_of(source: Any, budget: Any, measure: Any, files: ExitStack) -> Stored
     members = {}
     arrays = []
     if blocks is not None:
-        n, m, size = blocks.n, blocks.m, blocks.N
+        n = blocks.n
+        m = blocks.m
+        size = blocks.N
     elif hasattr(source, "terms") and not hasattr(source, "p_xz"):
         raise ValueError(
             f"a {type(source).__name__} is no problem of outcomes; give a Problem, a "
