@@ -53,19 +53,19 @@ def here(tmp_path, monkeypatch):
     [
         ("repeats = 1", f"x = {'[' * 5000}{']' * 5000}", "is not TOML"),
         ("repeats = 1", f"repeats = {NINES}", "is not TOML"),
-        ("repeats = 1", f"repeats = {NINES[:4000]}", "a whole number from 1 to 1,000,000,000"),
-        ("repeats = 1", "repeats = 1000000", "may have 1,000,000 cells and the limit is 10,000"),
+        ("repeats = 1", f"repeats = {NINES[:4000]}", "1,000,000,000"),
+        ("repeats = 1", "repeats = 1000000", "1,000,000 cells"),
         (
             "time_seconds = 5",
             f"time_seconds = {NINES[:400]}",
-            "a number above 0, at most 1e9, or inf",
+            "1e9",
         ),
         ("threads = 1", "threads = 1979-05-27", "give a text, a number, a truth value"),
         ("bins = [4]", "bins = [1979-05-27]", "give a value, a list of values"),
         (
             "bins = [4]",
             f"bins = {{ from = 4, to = {NINES[:400]}, points = 3 }}",
-            "a whole number from 1 to 1,000,000,000",
+            "1,000,000,000",
         ),
         ('"paper-single"', f'"{"x" * 10_000}"', "the catalog has no problem"),
         ('"paper-single"\nparameters = { bins = [4] }', '"a\\u0000.npz"', "null"),
@@ -119,14 +119,14 @@ def _text(name, text):
         (
             'study,cell\n"' + "x" * 200_000 + '",b\n',
             "report file.csv",
-            "is no line of results: field larger than",
+            "field larger than",
         ),
         (
             'study,parameters\na,"' + "[" * 100_000 + '"\n',
             "report file.csv",
-            "column parameters holds",
+            "column parameters",
         ),
-        ("#" * (1 << 21), "bench file", "holds more than 65,536 bytes"),
+        ("#" * (1 << 21), "bench file", "65,536"),
     ],
 )
 def test_files_that_cannot_be_read_are_refused(make, arguments, said):
@@ -142,7 +142,7 @@ def test_files_that_cannot_be_read_are_refused(make, arguments, said):
 def test_a_bomb_is_refused_unpacked_no_further_than_the_limit(monkeypatch):
     monkeypatch.setattr("discreet.reports.measurements._LARGEST_FILE", 1 << 16)
     Path("bomb.csv.gz").write_bytes(gzip.compress(bytes(1 << 22)))
-    assert "holds more than 65,536 bytes" in refused("report bomb.csv.gz")
+    assert "65,536" in refused("report bomb.csv.gz")
 
 
 @pytest.mark.parametrize(

