@@ -107,6 +107,15 @@ def assert_failed(solution, said):
     json.dumps(solution.to_dict(), allow_nan=False)
 
 
+def test_what_is_not_a_number_is_never_certified(model):
+    solution = solve_isolated(model.with_budget(0.0), "fake-not-a-number")
+    assert solution.status in (Status.INACCURATE, Status.VIOLATED_PRIVACY, Status.FAILED)
+    assert (
+        solution.certificate is None
+        or 0.0 <= solution.certificate.lower <= solution.certificate.upper
+    )
+
+
 def test_output_of_the_backend_does_not_disturb_the_exchange(model):
     assert solve_isolated(model, "fake-noisy", time_limit=30).status is Status.CERTIFIED
 
