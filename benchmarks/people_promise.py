@@ -213,7 +213,7 @@ def one_split(table: Any, split: int) -> Iterator[tuple[float, str, Outcome]]:
         random_state=split,
     )
     models = [
-        calibrate(boosting, table.features[fit], codes[fit], 2, None, rng)[0]
+        calibrate(boosting, table.features[fit], codes[fit], 2, None, rng, fit[:0])[0]
         for codes in (table.guess, table.hide)
     ]
 

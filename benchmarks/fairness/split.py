@@ -150,7 +150,7 @@ def _seen(
     codes = table.guess if aware else table.guess * groups + table.hide
     labels = truths if aware else truths * groups
     fitted, own = calibrate(
-        estimator, _features(table, inside, setting), codes[inside], labels, None, rng
+        estimator, _features(table, inside, setting), codes[inside], labels, None, rng, inside[:0]
     )
     sides = []
     for people, found in (

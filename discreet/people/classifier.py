@@ -12,6 +12,7 @@ Source: docs/theory.md, sections 7 and 23.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
@@ -54,6 +55,13 @@ from discreet.people.secrets import Asked, asked_about, known_values, secrets_of
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
 
+NEEDS_IDS = (
+    "the rule draws guesses for many people whose records are alike, and their coin is the same "
+    "without ids; give ids=, an integer or a text for each person"
+)
+
+_OFTEN = 20  # people with one record, of whom each has at most 5 % of the say in its probabilities
+
 
 class PrivateClassifier(TwoClassifiers):
     """Guesses y from X while the guess leaks at most a budget about the sensitive features.
@@ -70,9 +78,9 @@ class PrivateClassifier(TwoClassifiers):
                        one of the three beside a mapping in another is that of every column
     confidence         of the promise about people
     calibration        share of the people who are kept apart for the promise; 0 for none. Then the
-                       certificate is about the cross-fitted probabilities of the model, and
-                       `statement_` says what the rule leaks with those of the deployed classifiers;
-                       with few distinct records the two may differ by much
+                       certificate is about the probabilities of the model, cross-fitted but for
+                       frequent records, and `statement_` says what the rule leaks with those of the
+                       deployed classifiers
     loss_matrix        loss of guess i when the truth is k, in the order of `classes_`; 0/1 by
                        default
     random_state       seed of splits, classifiers and the key of coins; None for a secret key
@@ -157,8 +165,16 @@ class PrivateClassifier(TwoClassifiers):
         seen = take_rows(table, inside)
         first, second = self._weighted_classifiers(sample_weight)
         self._tell(0, "fitting the classifier of what is guessed")
+        frequent = self._frequent_records(seen)
         self.estimator_, p_y = calibrate(
-            self.estimator, seen, truths[inside], self.classes_.size, mine, rng, weighed=first
+            self.estimator,
+            seen,
+            truths[inside],
+            self.classes_.size,
+            mine,
+            rng,
+            frequent,
+            weighed=first,
         )
         parts = list[Calibrated]()
         p_x = dict[Any, Array]()
@@ -168,7 +184,14 @@ class PrivateClassifier(TwoClassifiers):
             many = given * len(labels)
             self._tell(1, f"fitting the classifier of what is hidden{about(name)}")
             one, p = calibrate(
-                self.private_estimator, seen, hidden[inside], many, mine, rng, weighed=second
+                self.private_estimator,
+                seen,
+                hidden[inside],
+                many,
+                mine,
+                rng,
+                frequent,
+                weighed=second,
             )
             parts.append(one)
             p_x[name] = p.reshape(len(p), given, -1) if measure.conditional else p
@@ -227,8 +250,7 @@ class PrivateClassifier(TwoClassifiers):
         """What the rule leaks among the fitted people with the deployed classifiers, which the
         certificate is not about.
 
-        The model has cross-fitted probabilities. Where there are few distinct records, the deployed
-        classifiers give others, at which no tie is listed.
+        The model has cross-fitted probabilities of all people whose record is not frequent.
         """
         found = self._looking(table, truth, shown)(self.rule_, self.confidence)
         budgets = amounts(self.budgets_)
@@ -341,7 +363,8 @@ class PrivateClassifier(TwoClassifiers):
 
         def look(rule: Rule, confidence: float) -> Evaluation:
             sure = rule.possible_guesses if len(rule.possible_guesses) == 1 else classes
-            guesses = objects(classes)[rule.decide(p_y, p_x, ids)]
+            coins = np.arange(len(ids)) if rule.needs_ids else ids
+            guesses = objects(classes)[rule.decide(p_y, p_x, coins)]
             return evaluate(
                 guesses,
                 None,
@@ -390,6 +413,15 @@ class PrivateClassifier(TwoClassifiers):
         look = self._looking(table, truth, shown)
         return frontier_of(self.model_, self.budgets_, budgets, points, sure, self.design_of, look)
 
+    def _frequent_records(self, table: Any) -> Any:
+        """The people whose record occurs so often that one of them hardly moves a classifier.
+
+        The rule is designed with the probabilities of the deployed classifiers there: ties are
+        listed where the rule will meet them. All others have cross-fitted probabilities.
+        """
+        _, place, times = np.unique(self._ids(table), return_inverse=True, return_counts=True)
+        return np.flatnonzero(times[place] >= _OFTEN)
+
     def _apart(self, people: int, rng: np.random.Generator) -> Any:
         """Who is kept apart for the promise: anybody alike."""
         share = (
@@ -411,6 +443,8 @@ class PrivateClassifier(TwoClassifiers):
         table = self._fitted_table(X)
         columns = self.rule_.predict_proba(*self._probabilities(table))
         if ids is None:
+            if self.rule_.needs_ids:
+                warnings.warn(NEEDS_IDS, stacklevel=2)
             ids = np.zeros(len(columns), dtype=np.int64)
             if (drawn := np.flatnonzero(columns.max(axis=1) < 1.0)).size:
                 ids[drawn] = self._ids(take_rows(table, drawn))

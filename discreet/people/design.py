@@ -303,7 +303,10 @@ def people_rule(
     about: dict[str, Any],
     second: SecondTilt | None = None,
 ) -> Rule:
-    """A rule whose ties are at these points [K, guesses + groups] as one for people."""
+    """A rule whose ties are at these points [K, guesses + groups] as one for people.
+
+    Where several people tie at one point, each of them needs a coin of their own.
+    """
     ties = [
         {"point": p, "column": c}
         for p, c in zip(points.tolist(), rule.columns.T.tolist(), strict=True)
@@ -323,6 +326,7 @@ def people_rule(
             "second": second and second.to_dict(),
         },
         "ignore": {"probability": rule.share, "towards": rule.towards.tolist()},
+        "coins": "ids" if len(distinct) < len(ties) else "records",
         "key": check_key(key),
         "about": about,
     }
@@ -352,7 +356,7 @@ def diluted_rule(rule: Rule, share: float, guess: int) -> Rule:
     kept = (1.0 - share) * rule.share
     towards = kept * rule.towards + share * np.eye(rule.towards.size)[guess]
     ignore = {"probability": kept + share, "towards": (towards / (kept + share)).tolist()}
-    document = {**rule.document, "ignore": ignore}
+    document = {**rule.document, "ignore": ignore, "coins": "ids"}
     return Rule({**document, "digest": digest_of(document)})
 
 

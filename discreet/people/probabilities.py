@@ -4,7 +4,8 @@ calibration.
 A third of the people at a time gets probabilities from a copy of the classifier that was fitted on
 the others. On all of them a calibration p → softmax(a log p + b) is fitted, which has one slope and
 an offset for each label. The classifier that is used afterwards is fitted on everybody and
-calibrated by the same numbers.
+calibrated by the same numbers. People whose record occurs often get their probabilities from it
+too, as none of them has much say in it.
 
 By default the classifier is scikit-learn's histogram gradient boosting. The columns of a data frame
 go through its `ColumnTransformer` first: numbers pass, times are seconds, and an `OrdinalEncoder`
@@ -81,15 +82,16 @@ def calibrate(
     labels: int,
     weight: Array | None,
     rng: np.random.Generator,
+    frequent: Codes,
     *,
     weighed: bool = True,
 ) -> tuple[Calibrated, Array]:
-    """A classifier of these codes, calibrated, and cross-fitted probabilities of these people
-    [people, labels].
+    """A classifier of these codes, calibrated, and probabilities of these people [people, labels]:
+    cross-fitted or, of frequent records, its own.
 
     estimator: one with `fit` and `predict_proba`, which is copied; None for the default. weight
-    [people], or None for equal. weighed: whether the classifier is given the weights, as the
-    calibration is.
+    [people], or None for equal. frequent: the people whose record occurs often. weighed: whether
+    the classifier is given the weights, as the calibration is.
     """
     known = np.unique(codes)
     if known.size == 1:
@@ -114,6 +116,8 @@ def calibrate(
         np.log(raw), codes, known, np.ones(codes.size) if weight is None else weight
     )
     model = _fit(estimator, table, codes, own, rng)
+    if frequent.size:
+        raw[frequent] = _raw(model, take_rows(table, frequent), known, labels)
     return Calibrated(model, known, slope, offset), _softmax(slope * np.log(raw) + offset)
 
 

@@ -201,6 +201,7 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(kind, fitte
         private.fit(frame, np.where(group, "yes", "no"), sensitive_features=group)
     document = dict(private.rule_.document)
     document["ignore"] = {"probability": 1.0, "towards": [0.5, 0.5]}  # everybody draws
+    document["coins"] = "records"
     kept = private.rule_
     private.rule_ = _signed(document)
     try:
