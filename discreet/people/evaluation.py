@@ -26,7 +26,7 @@ from discreet.checks import as_numbers, check_columns, loss_table
 from discreet.errors import InputError
 from discreet.lazy import cached_property
 from discreet.measures.each_guess import LocalDifferentialPrivacy
-from discreet.measures.measure import Measure
+from discreet.measures.measure import Measure, Scope
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.region import Region
 from discreet.measures.registry import CONDITIONAL, MEASURES, measure_of
@@ -41,7 +41,7 @@ from discreet.people.labels import (
     encode_labels,
     groups,
 )
-from discreet.people.places import upper_limit
+from discreet.people.places import Lottery, upper_limit
 from discreet.people.region import binomial_limits, region_of
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
@@ -76,17 +76,7 @@ class Limits:
         return f"{self.estimate:.4g} ({self.low:.4g} to {self.high:.4g})"
 
 
-@dataclass(frozen=True, eq=False)
-class Lottery:
-    """That a guess is made with a probability, whoever the person is.
-
-    share, guess   the probability, and the place of the guess
-    before         the evaluation of the rule without it
-    """
-
-    share: float
-    guess: int
-    before: Evaluation
+_HALVINGS = 40  # of the interval in which the share of a lottery lies
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +94,8 @@ class Evaluation:
     counted      whether guesses were counted, not probabilities summed
     secrets      column → the evaluation of that sensitive column alone, where there are several
     columns      names of the sensitive columns, where there are several
-    lottery      what the rule was before it was diluted; None for any other rule
+    lottery      by which the rule is diluted; None for any other rule
+    before       the evaluation of the rule without its lottery
     """
 
     confidence: float
@@ -118,6 +109,7 @@ class Evaluation:
     secrets: Mapping[Any, Evaluation] = field(default_factory=dict)
     columns: tuple[Any, ...] = ()
     lottery: Lottery | None = None
+    before: Evaluation | None = None
 
     @cached_property
     def table(self) -> Array:
@@ -145,15 +137,16 @@ class Evaluation:
     @cached_property
     def region(self) -> Region:
         """Where the law of (X, Ŷ) lies with the confidence."""
-        if (lottery := self.lottery) is not None:
-            return lottery.before.region.diluted(lottery.share, lottery.guess)
+        if self.before is not None and self.lottery is not None:
+            return self.before.region.diluted(self.lottery.share, self.lottery.towards)
         return region_of(self.table, self.confidence, self.counted)
 
     @cached_property
     def region_given_truth(self) -> Region:
         """Where the law of (X, Ŷ) given each truth lies with the confidence."""
-        if (lottery := self.lottery) is not None:
-            return lottery.before.region_given_truth.diluted(lottery.share, lottery.guess)
+        if self.before is not None and self.lottery is not None:
+            given = self.before.region_given_truth
+            return given.diluted(self.lottery.share, self.lottery.towards)
         return region_of(
             np.concatenate([*self.by_truth], axis=1),
             self.confidence,
@@ -167,8 +160,7 @@ class Evaluation:
         errors.
         """
         own = MUTUAL_INFORMATION if self.measure.conditional else self.measure
-        lottery = self.lottery
-        before = {} if lottery is None else lottery.before.given
+        before = {} if self.before is None else self.before.given
         facts = zip(self.truths, self.by_truth, self.losses, strict=True)
         return {
             truth: replace(
@@ -178,7 +170,7 @@ class Evaluation:
                 by_truth=table[None],
                 losses=losses[None],
                 secrets={},
-                lottery=None if lottery is None else replace(lottery, before=before[truth]),
+                before=before.get(truth),
             )
             for truth, table, losses in facts
             if table.any()
@@ -198,8 +190,9 @@ class Evaluation:
         chosen = measure_of(measure)
         region = self.region_given_truth if chosen.conditional else self.region
         low, high = limits_of(chosen, region)
-        if (lottery := self.lottery) is not None:
-            high = chosen.diluted(lottery.before.leakage_by(chosen).high, lottery.share)
+        if self.before is not None and self.lottery is not None:
+            kept = chosen.diluted(self.before.leakage_by(chosen).high, self.lottery.share)
+            high = min(high, kept)
         estimate = (
             leakage_of(chosen, region.rates, region.shares, region.given)
             if len(self.guesses) > 1
@@ -212,11 +205,20 @@ class Evaluation:
         """The upper limit of the leakage alone, with the confidence; `leakage.high` has a lower
         limit beside it.
         """
-        if (lottery := self.lottery) is not None:
-            return self.measure.diluted(lottery.before.at_most, lottery.share)
+        if self.before is not None and self.lottery is not None:
+            return self.before.at_most_with(self.lottery)
+        return self._limit(None)
+
+    def at_most_with(self, lottery: Lottery) -> float:
+        """The same for the rule with a lottery."""
+        if self.measure.scope is not Scope.POSTERIOR:
+            return self.measure.diluted(self.at_most, lottery.share)
+        return min(self.at_most, self._limit(lottery))
+
+    def _limit(self, lottery: Lottery | None) -> float:
         table = np.concatenate([*self.by_truth], axis=1) if self.measure.conditional else self.table
         given = len(self.by_truth) if self.measure.conditional else 1
-        return upper_limit(self.measure, table, self.confidence, self.counted, given)
+        return upper_limit(self.measure, table, self.confidence, self.counted, given, lottery)
 
     @cached_property
     def leakages(self) -> Mapping[str, Limits]:
@@ -269,32 +271,41 @@ class Evaluation:
         """
         return all(found.at_most <= amount for _, found, amount in self.under(budget))
 
-    def scaled(self, people: int) -> Evaluation:
-        """The evaluation of so many people, with the same shares, whose guesses are counted."""
-        counts = np.round(self.by_truth * (people / max(self.people, 1)))
-        secrets = {name: each.scaled(people) for name, each in self.secrets.items()}
-        return replace(self, by_truth=counts, secrets=secrets, counted=True)
-
-    def diluted(self, share: float, guess: int) -> Evaluation:
-        """The evaluation of the rule that makes this guess with a probability, whoever the person
-        is, and else follows the rule.
-        """
-        constant = np.zeros_like(self.by_truth)
-        constant[:, guess] = self.by_truth.sum(axis=1)
+    def diluted(self, lottery: Lottery) -> Evaluation:
+        """The evaluation of the rule with a lottery."""
+        people = self.by_truth.sum(axis=1, keepdims=True)
+        drawn = lottery.towards[:, None] * people
         return replace(
             self,
-            by_truth=(1.0 - share) * self.by_truth + share * constant,
+            by_truth=(1.0 - lottery.share) * self.by_truth + lottery.share * drawn,
             counted=False,
-            secrets={name: each.diluted(share, guess) for name, each in self.secrets.items()},
-            lottery=Lottery(share, guess, self),
+            secrets={name: each.diluted(lottery) for name, each in self.secrets.items()},
+            lottery=lottery,
+            before=self,
         )
 
-    def dilution(self, budget: float | Mapping[Any, float]) -> float:
-        """The least share of a constant guess with which the rule keeps the budget, or each of
-        several, with the confidence; 1 if only the constant guess is known to.
+    def dilution(self, budget: float | Mapping[Any, float], towards: Array) -> Lottery:
+        """The lottery of the least share with which the rule keeps the budget, or each of several,
+        with the confidence; of share 1 if nothing less is known to.
+
+        towards: probabilities of the guesses that ignore the person [m]
         """
         parts = self.under(budget)
-        return max(found.measure.dilution(found.at_most, amount) for _, found, amount in parts)
+        return Lottery(
+            max(found._share_within(amount, towards) for _, found, amount in parts), towards
+        )
+
+    def _share_within(self, budget: float, towards: Array) -> float:
+        """The least share of a lottery with which the limit is within a budget."""
+        if self.measure.scope is not Scope.POSTERIOR or self.at_most <= budget:
+            return self.measure.dilution(self.at_most, budget)
+        low = 0.0
+        high = 1.0
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            kept = self.at_most_with(Lottery(middle, towards)) <= budget
+            low, high = (low, middle) if kept else (middle, high)
+        return high
 
     def breaks(self, budget: float | Mapping[Any, float]) -> bool:
         """Whether the leakage is more than the budget, or than one of several, with

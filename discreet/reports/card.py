@@ -19,7 +19,18 @@ from discreet.showing.values import Facts, Part, Section, Sentences, Table
 FORMAT = "discreet rule card"
 VERSION = 1
 
-_ABOUT = ("asked", "data", "people", "tried", "curve", "model", "graph", "made", "versions")
+_ABOUT = (
+    "least",
+    "asked",
+    "data",
+    "people",
+    "tried",
+    "curve",
+    "model",
+    "graph",
+    "made",
+    "versions",
+)
 
 
 def card_data(rule: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,6 +39,7 @@ def card_data(rule: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
+        "constant": bool(about.get("constant")),
         "rule": rule["digest"],
         "guesses": rule["guesses"],
         "groups": rule["groups"],
