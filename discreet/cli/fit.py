@@ -157,7 +157,7 @@ def fit(
         card = card_data(private.save(out, features, facts=facts, overwrite=force).document)
     screen.show(
         lambda: {"folder": out, **card},
-        lambda _: [_facts(out, card), private.statement_],
+        lambda _: [_facts(out, card), private.statement_][:: -1 if private.constant_ else 1],
         as_json=as_json,
     )
     screen.say(f"wrote {Path(out) / CARD} and {len(NAMES) - 1} files beside it")
@@ -182,14 +182,14 @@ def _groups(given: list[str] | None, hidden: Any) -> Any:
     """
     if not given:
         return None
-    if len(hidden.columns) > 1 and not all("=" in each for each in given):
-        raise InputError("there are several hidden columns; give --groups COLUMN=GROUP,GROUP,...")
     found = {}
     for name, texts in by_column(given, list(hidden.columns), "--groups").items():
+        if name == TOGETHER and len(hidden.columns) > 1:
+            raise InputError("there are several hidden columns; give --groups COLUMN=GROUP,...")
         column = hidden[name or hidden.columns[0]]
         labels = {str(label): label for label in column.unique().tolist()}
         found[name] = [labels.get(text, text) for text in texts.split(",")]
-    return found
+    return found if len(hidden.columns) > 1 else next(iter(found.values()))
 
 
 def _frame(columns: Columns) -> Any:

@@ -59,11 +59,11 @@ from discreet.people.secrets import (
     Secrets,
     among,
     asked_about,
-    check_secrets,
     join_rare,
     known_codes,
     name_groups,
     secrets_of,
+    warnings_about_secrets,
 )
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
@@ -203,8 +203,11 @@ class PrivateClassifier(TwoClassifiers):
         rows = Rows(table, truths, {}, weight, persons_of(person, people), self._ids(table))
         bound = asked.bound and len(together[0]) > 1
         if bound:
-            check_secrets(truths, secrets)
-            for warning in warnings_about(rows):
+            if self.classes_.size < 2:
+                raise InputError(
+                    "y is the same for everybody, so there is nothing to guess; give another"
+                )
+            for warning in warnings_about_secrets(truths, secrets) + warnings_about(rows):
                 warnings.warn(warning, InputWarning, stacklevel=2)
         inside, apart, secrets = self._split(rows, name_groups(secrets, self.groups), rng, bound)
         self.hidden_: dict[Any, tuple[Any, ...]] = {
@@ -328,7 +331,10 @@ class PrivateClassifier(TwoClassifiers):
         named = "of the groups" if self.groups is not None else "of the groups seen,"
         told = [
             f"about people {named} "
-            + " and ".join(_listed(labels) + about(name) for name, labels in self.hidden_.items())
+            + " and ".join(
+                _listed(labels) + (name != TOGETHER) * f" of {name}"
+                for name, labels in self.hidden_.items()
+            )
         ]
         if any(RARE in labels for labels in self.hidden_.values()):
             told.append(f"groups of fewer than {self.rare_below} fitted people are one")

@@ -76,7 +76,7 @@ class Limits:
         return f"{self.estimate:.4g} ({self.low:.4g} to {self.high:.4g})"
 
 
-_HALVINGS = 40  # of the interval in which the share of a lottery lies
+_HALVINGS = 20  # of the interval in which the share of a lottery lies
 
 
 @dataclass(frozen=True, eq=False)

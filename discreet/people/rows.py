@@ -113,25 +113,29 @@ def take_rows(table: Any, rows: Codes) -> Any:
 
 _IDENTIFIES = 0.5  # of the people have a text or a whole number of their own
 _FEW = 50  # of such are no sign that they say who a person is
+_MEASURED = 0.1  # of the people have values of their own in a column that tells people apart,
+_SHARED = 10  # and so many share a value there; more share one that stands for missing ones
 _REPEATED = 0.01  # of the rows are a sign that persons have several
 
 
 def warnings_about(rows: Rows) -> list[str]:
     """Sentences about columns that say who a person is, and about rows that repeat."""
     columns = columns_of(rows.table, "X")
-    measured = False
+    measured = np.zeros(len(rows), dtype=bool)  # in a way that tells people apart
     found = []
     for name, cells in columns:
         if is_measured(cells):
-            measured = True
+            _, place, times = np.unique(cells, return_inverse=True, return_counts=True)
+            measured |= (times[place] <= _SHARED) & (times.size > _MEASURED * len(cells))
         elif len({*cells.tolist()}) > max(_FEW, _IDENTIFIES * len(cells)):
             kind = "texts" if cells.dtype.kind == "O" else "numbers"
             found.append(
                 f"column {name!r} has nearly as many {kind} as people; if it says who a person is, "
                 "leave it out"
             )
-    if rows.person is None and measured and rows.records is not None:
-        again = len(rows) - len(np.unique(rows.records))
+    if rows.person is None and rows.records is not None:
+        records = rows.records[measured]
+        again = records.size - np.unique(records).size
         if again > _REPEATED * len(rows):
             found.append(
                 f"{again:,} of {len(rows):,} rows repeat another, measurements included; if one "

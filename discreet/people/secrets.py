@@ -20,7 +20,6 @@ from discreet.measures.registry import measure_of
 from discreet.people.labels import (
     TOGETHER,
     about,
-    by_name,
     column,
     columns_of,
     encode_labels,
@@ -33,6 +32,8 @@ from discreet.problems.samples import each_secret
 
 RARE = "other groups"
 """The label of all rare groups together."""
+
+_CHANCE = 20  # people below whom two columns may say the same by chance
 
 Labels = tuple[Any, ...]
 Secrets = Mapping[Any, tuple[Labels, Codes]]
@@ -111,7 +112,9 @@ def name_groups(secrets: Secrets, groups: Any) -> Secrets:
     """The secrets with these groups, one list or one for each column by name: a group that nobody
     has is among them, and the code of everybody else is −1. Raises InputError.
     """
-    named = each_secret(by_name(groups), [str(name) for name in secrets], "groups", every=False)
+    if not isinstance(groups, Mapping | None) and len(secrets) > 1:
+        raise InputError("groups is one list; give a list for each sensitive column by its name")
+    named = each_secret(groups, [str(name) for name in secrets], "groups", every=False)
     return {
         name: (labels, codes) if wanted is None else _among(labels, codes, tuple(wanted))
         for (name, (labels, codes)), wanted in zip(secrets.items(), named, strict=True)
@@ -125,15 +128,15 @@ def _among(labels: Labels, codes: Codes, wanted: Labels) -> tuple[Labels, Codes]
     return wanted, np.array([place.get(label, -1) for label in labels])[codes]
 
 
-def check_secrets(truths: Codes, secrets: Secrets) -> None:
-    """Raise InputError where there is nothing to guess, nothing to hide, or both are one."""
-    if not truths.any():
-        raise InputError("y is the same for everybody, so there is nothing to guess; give another")
+def warnings_about_secrets(truths: Codes, secrets: Secrets) -> list[str]:
+    """Sentences about secrets that a guess cannot hide."""
+    found = []
     for name, (labels, codes) in secrets.items():
-        pairs = np.unique(np.stack([truths, codes]), axis=1).shape[1]
-        if pairs == len(labels) == truths.max() + 1:
-            told = f"sensitive_features{about(name)} and y say the same"
-            raise InputError(f"{told}; a guess cannot hide what it is about")
+        pairs = np.unique(truths * len(labels) + codes).size
+        if truths.size >= _CHANCE and pairs == len(labels) == truths.max() + 1:
+            told = f"sensitive_features{about(name)} and y say the same of everybody"
+            found.append(f"{told}; a guess cannot hide what it is about")
+    return found
 
 
 def among(secrets: Secrets) -> Codes:

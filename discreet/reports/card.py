@@ -287,7 +287,7 @@ def _trial_parts(
         lines.append([*line, _number(row["error"]["estimate"]), verdict])
     note = (
         "Rules were tried from a budget on that the other people chose. The last that was shown to "
-        "keep the budget is taken, or the next one, with a lottery that makes the same guess for a "
+        "keep the budget is taken, or the next one, with a lottery that guesses for a "
         "share of the people. The numbers are those without a lottery."
     )
     return [note, figure, Table("Rules that were tried", [*heads, "errors", ""], lines)]
