@@ -516,6 +516,16 @@ class PrivateClassifier(TwoClassifiers):
         table = self._fitted_table(X)
         return self.rule_.predict_proba(*self._probabilities(table))
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of right guesses to expect, whatever coins are tossed."""
+        columns = self.predict_proba(X)
+        labels, truths = encode_labels(column(y, "y"), "y", self.classes_.tolist())
+        known = np.pad(columns, ((0, 0), (0, len(labels) - columns.shape[1])))
+        if len(truths) != len(known):
+            raise InputError(f"X has {len(known)} people and y {len(truths)}; give as many")
+        right = known[np.arange(len(known)), truths]
+        return float(np.average(right, weights=sample_weight))
+
     def to_onnx(self, examples: Any) -> bytes:
         """All of it as one ONNX graph, which gives the probabilities of guesses, and the guess
         where no coin is tossed.

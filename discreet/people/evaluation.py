@@ -372,6 +372,27 @@ class Evaluation:
             f"proof of {asked} {counted}"
         )
 
+    def keeps(self, budget: float | Mapping[Any, float]) -> bool:
+        """Whether the guesses of these very people leak at most the budget."""
+        return all(each.leakage.estimate <= amount for _, each, amount in self.under(budget))
+
+    def cohort_statement(self, budget: float | Mapping[Any, float] | None = None) -> str:
+        """One sentence about these very people, where decisions were made about them and nobody
+        else: what their guesses leaked is known, and not limited.
+        """
+        parts = [("", self, np.inf)] if budget is None else self.under(budget)
+        leaked = " and ".join(
+            f"{each.leakage.estimate:.4g}{_of(each)}{about}" for about, each, _ in parts
+        )
+        asked = ""
+        if budget is not None:
+            asked = f", {'within' if self.keeps(budget) else 'more than'} {_budgets(parts)}"
+        made = "their guesses" if self.counted else "on average over its coins, the rule's guesses"
+        return (
+            f"holds exactly for this cohort of {self.people:,} people: {made} leak {leaked}"
+            f"{asked}, and err {self.error.estimate:.4g}; nothing is said about other people"
+        )
+
     @property
     def each(self) -> Mapping[Any, Evaluation]:
         """Name of a sensitive column → the evaluation of it alone; this one by an empty name."""
@@ -507,6 +528,7 @@ def evaluate(
     group_labels: Sequence[Any] | Mapping[Any, Sequence[Any]] | None = None,
     loss_matrix: Any = None,
     soft: bool = False,
+    ids: Any = None,
 ) -> Evaluation:
     """What a fixed rule does to people who had no part in its making.
 
@@ -529,6 +551,8 @@ def evaluate(
                          one; or the values of each sensitive column by name
     loss_matrix          loss of guess i' when the truth is i, in the order of the guesses; 0/1 by
                          default
+    ids                  an integer or a text for each person, that decides the coins of a rule that
+                         takes them
     soft                 ask the rule for `predict_proba`, the probabilities with which it draws its
                          guesses, as `Rule` and `PrivateClassifier` have it: no coin is tossed.
                          Those of other classifiers are about the truth
@@ -555,7 +579,8 @@ def evaluate(
     if soft:
         guesses, known = _state_guesses(rule_or_predictions, X, known)
     elif hasattr(rule_or_predictions, "predict"):
-        guesses = rule_or_predictions.predict(*_arguments(X))
+        coins = {} if ids is None else {"ids": ids}
+        guesses = rule_or_predictions.predict(*_arguments(X), **coins)
     truth = column(y, "y")
     joined = groups(sensitive_features)
     found_groups, codes = encode_labels(joined, "sensitive_features", named)

@@ -188,6 +188,10 @@ def test_a_promise_that_new_people_break_is_exit_code_1(place, tmp_path):
     few.write_text("\n".join(text[:40]) + "\n", encoding="utf-8")
     assert run(f"evaluate {place / 'rule'} {few}").exit_code == 0
     assert run(f"evaluate {place / 'rule'} {few} --leakage 0.1").exit_code == 1
+    cohort = run(f"evaluate {place / 'rule'} {few} --leakage 0.5 --cohort")
+    assert cohort.exit_code == 0
+    assert "holds exactly for this cohort of 39 people" in " ".join(cohort.stdout.split())
+    assert run(f"evaluate {place / 'rule'} {broken} --leakage 0.1 --cohort").exit_code == 1
 
 
 def test_several_secrets_another_measure_and_a_fraction(place, tmp_path):

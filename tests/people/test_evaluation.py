@@ -280,3 +280,34 @@ def test_what_cannot_be_evaluated_is_refused_in_a_sentence(changed, complaint):
     given = {"rule_or_predictions": guess, "y": truth, "sensitive_features": group, **changed}
     with pytest.raises(ds.InputError, match=complaint):
         ds.evaluate(given.pop("rule_or_predictions"), None, given.pop("y"), **given)
+
+
+def test_a_cohort_is_known_exactly():
+    group, guess = ["f"] * 10 + ["m"] * 10, [*"a" * 6, *"b" * 4, *"a" * 3, *"b" * 7]
+    found = ds.evaluate(guess, None, guess, sensitive_features=group, measure="parity-difference")
+    told = "20 people: their guesses leak 0.3 of parity-difference"
+    assert told in found.cohort_statement()
+    assert ", within the budget of 0.3, and err 0;" in found.cohort_statement(0.3 + 1e-9)
+    assert ", more than the budget of 0.2, and err 0;" in found.cohort_statement(0.2)
+    soft = ds.evaluate(
+        np.array([[0.6, 0.4]] * 10 + [[0.3, 0.7]] * 10),
+        None,
+        guess,
+        sensitive_features=group,
+        measure="parity-difference",
+    )
+    assert "on average over its coins" in soft.cohort_statement()
+    assert " leak 0.3 of" in soft.cohort_statement()
+
+
+def test_coins_of_people_are_passed_to_the_rule():
+    class Drawing:
+        possible_guesses = ("a", "b")
+
+        def predict(self, table, ids):
+            return np.where(np.asarray(ids) % 2, "a", "b")
+
+    found = ds.evaluate(
+        Drawing(), np.zeros(20), ["a"] * 20, sensitive_features=["f", "m"] * 10, ids=range(20)
+    )
+    assert found.table.tolist() == [[0.0, 10.0], [10.0, 0.0]]
