@@ -40,6 +40,9 @@ Groups = Annotated[
     list[str] | None,
     option("[COLUMN=]GROUP,...", "Whom the promise is about; others are left out.", "--groups"),
 ]
+PromiseKind = Annotated[
+    str, option("HOW", "exact, or asymptotic: for many people, and shorter.", "--promise")
+]
 Rare = Annotated[str | None, option("HOW", "merge or exclude groups of few people.", "--rare")]
 RareBelow = Annotated[int, option("N", "People to fit on, below which a group is rare.")]
 Row = Annotated[
@@ -70,8 +73,9 @@ def fit(
     rare: Rare = None,
     rare_below: RareBelow = 100,
     person: Row = None,
+    promise: PromiseKind = "exact",
     confidence: Confidence = 0.95,
-    calibration: Calibration = 0.25,
+    calibration: Calibration = 0.5,
     seed: Seed = None,
     frontier: Frontier = False,
     fail_if_constant: FailIfConstant = False,
@@ -134,6 +138,7 @@ def fit(
             groups=_groups(groups, hidden),
             rare_groups=rare,
             rare_below=rare_below,
+            promise=promise,
             confidence=confidence,
             calibration=calibration,
             random_state=seed,

@@ -257,6 +257,14 @@ class Measure(ABC):
         """Upper bound of what is compared with B from mutual information; inf if none is known."""
         return math.inf
 
+    def asymptotic_level(self, tables: Array, level: float) -> float:
+        """What is compared with B for many people, but with a probability that tends to `level`;
+        inf where people are too few to say so. Raises InputError where it is not known.
+
+        tables: how many people of each given value got each guess in each group [given, m, n]
+        """
+        raise InputError(f"no asymptotic limit of {self} is known; ask for the exact promise")
+
     def ratio_terms(self, region: Region) -> RatioTerms | None:
         """Functions of rates over their mixture of which g is at most the sum; None if none are
         known.

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.checks import loss_table, positive, whole
+from discreet.checks import brief, loss_table, positive, whole
 from discreet.errors import InputError, InputWarning
 from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
@@ -104,6 +104,8 @@ class PrivateClassifier(TwoClassifiers):
                        fit on, "exclude" leaves their people out; by default every group counts,
                        and a group of few people makes every promise about all weaker
     confidence         of the promise about people
+    promise            "exact", or "asymptotic": shorter, and right for many people only. Mutual
+                       information has such a limit
     calibration        share of the people who are kept apart for the promise; 0 for none. Then the
                        certificate is about the probabilities of the model, cross-fitted but for
                        frequent records, and `statement_` says what the rule leaks with those of the
@@ -145,7 +147,8 @@ class PrivateClassifier(TwoClassifiers):
         rare_groups: str | None = None,
         rare_below: int = 100,
         confidence: float = 0.95,
-        calibration: float = 0.25,
+        promise: str = "exact",
+        calibration: float = 0.5,
         loss_matrix: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -158,6 +161,7 @@ class PrivateClassifier(TwoClassifiers):
         self.rare_groups = rare_groups
         self.rare_below = rare_below
         self.confidence = confidence
+        self.promise = promise
         self.calibration = calibration
         self.loss_matrix = loss_matrix
         self.random_state = random_state
@@ -296,6 +300,8 @@ class PrivateClassifier(TwoClassifiers):
 
     def _read_request(self, sensitive_features: Any, secrets: Any) -> Asked:
         check_confidence(self.confidence)
+        if self.promise not in ("exact", "asymptotic"):
+            raise InputError(f'promise is {brief(self.promise)}; give "exact" or "asymptotic"')
         if sensitive_features is not None:
             sizes = {name: len(labels) for name, (labels, _) in secrets.items()}
             return asked_about(sizes, self.budget, self.fraction, self.measure)
@@ -371,7 +377,7 @@ class PrivateClassifier(TwoClassifiers):
             self.budgets_,
             design,
             lambda rule: look(rule, self.confidence),
-            lambda made: made.foresee(len(apart), self.confidence),
+            lambda made: made.foresee(len(apart), self.confidence, asymptotic=self._asymptotic),
         )
         taken = self.promise_.taken
         self.constant_ = taken is None
@@ -429,6 +435,7 @@ class PrivateClassifier(TwoClassifiers):
                 confidence=confidence,
                 labels=sure,
                 group_labels=self.hidden_,
+                asymptotic=self._asymptotic,
             )
 
         return look
@@ -446,7 +453,19 @@ class PrivateClassifier(TwoClassifiers):
         measures = {name: each.measure for name, each in self.budgets_.items()}
         people = int(self.calibration * self.data_["people"])
         units = units_of(self.budgets_)
-        return prospects_of(measures, units, steps, self.design_of, people, self.confidence)
+        return prospects_of(
+            measures,
+            units,
+            steps,
+            self.design_of,
+            people,
+            self.confidence,
+            asymptotic=self._asymptotic,
+        )
+
+    @property
+    def _asymptotic(self) -> bool:
+        return bool(self.promise == "asymptotic")
 
     def _check_protected(self) -> None:
         from sklearn.utils.validation import check_is_fitted

@@ -102,7 +102,7 @@ class RuleDesign:
             return np.asarray(own / own.sum())
         return np.asarray(np.eye(problem.m)[problem.constant_errors.argmin()])
 
-    def foresee(self, people: int, confidence: float) -> Evaluation:
+    def foresee(self, people: int, confidence: float, *, asymptotic: bool = False) -> Evaluation:
         """The evaluation of so many people that is expected if they are as the model says."""
         problem = self.solution.problem
         each = {
@@ -115,6 +115,7 @@ class RuleDesign:
                 np.round(table * (people / table.sum())),
                 np.zeros((len(table), problem.m)),
                 counted=True,
+                asymptotic=asymptotic,
             )
             for (name, table), term in zip(self.tables.items(), problem.terms, strict=True)
         }

@@ -94,6 +94,7 @@ class Evaluation:
     counted      whether guesses were counted, not probabilities summed
     secrets      column → the evaluation of that sensitive column alone, where there are several
     columns      names of the sensitive columns, where there are several
+    asymptotic   whether `at_most` holds for many people only, and is shorter
     lottery      by which the rule is diluted; None for any other rule
     before       the evaluation of the rule without its lottery
     """
@@ -108,6 +109,7 @@ class Evaluation:
     counted: bool
     secrets: Mapping[Any, Evaluation] = field(default_factory=dict)
     columns: tuple[Any, ...] = ()
+    asymptotic: bool = False
     lottery: Lottery | None = None
     before: Evaluation | None = None
 
@@ -216,6 +218,11 @@ class Evaluation:
         return min(self.at_most, self._limit(lottery))
 
     def _limit(self, lottery: Lottery | None) -> float:
+        if self.asymptotic and self.counted:
+            tables = self.by_truth if self.measure.conditional else self.table[None]
+            level = self.measure.asymptotic_level(tables, 1.0 - self.confidence)
+            if level < np.inf:  # else the exact one, which holds for few people too
+                return self.measure.amount(level)
         table = np.concatenate([*self.by_truth], axis=1) if self.measure.conditional else self.table
         given = len(self.by_truth) if self.measure.conditional else 1
         return upper_limit(self.measure, table, self.confidence, self.counted, given, lottery)
@@ -341,11 +348,16 @@ class Evaluation:
             ]
         return [part for part in parts if part[1].leakage.low > part[2]]
 
+    @property
+    def sure(self) -> str:
+        """The confidence in words."""
+        return f"{100.0 * self.confidence:g} %" + ", asymptotically" * self.asymptotic
+
     def statement(self, budget: float | Mapping[Any, float] | None = None) -> str:
         """One sentence about people, with the confidence; of whether a budget is kept if one is
         given, or one a column.
         """
-        sure = f"{100.0 * self.confidence:g} %"
+        sure = self.sure
         counted = f"({self.people:,} people)"
         errs = f"errs between {self.error.low:.4g} and {self.error.high:.4g}"
         parts = [("", self, np.inf)] if budget is None else self.under(budget)
@@ -528,6 +540,7 @@ def evaluate(
     group_labels: Sequence[Any] | Mapping[Any, Sequence[Any]] | None = None,
     loss_matrix: Any = None,
     soft: bool = False,
+    asymptotic: bool = False,
     ids: Any = None,
 ) -> Evaluation:
     """What a fixed rule does to people who had no part in its making.
@@ -551,6 +564,9 @@ def evaluate(
                          one; or the values of each sensitive column by name
     loss_matrix          loss of guess i' when the truth is i, in the order of the guesses; 0/1 by
                          default
+    asymptotic           limit the leakage alone (`at_most`, `holds`) by a likelihood ratio:
+                         shorter, and right for many people only. Mutual information has such a
+                         limit; where a guess and a group hardly meet, the exact one stands
     ids                  an integer or a text for each person, that decides the coins of a rule that
                          takes them
     soft                 ask the rule for `predict_proba`, the probabilities with which it draws its
@@ -610,7 +626,17 @@ def evaluate(
     ) -> Evaluation:
         tables = _tables(weights, true_codes, len(truths), codes, len(labels))
         return Evaluation(
-            level, chosen, known, labels, truths, tables, losses, counted, secrets, several
+            level,
+            chosen,
+            known,
+            labels,
+            truths,
+            tables,
+            losses,
+            counted,
+            secrets,
+            several,
+            asymptotic,
         )
 
     alone = {}

@@ -128,7 +128,7 @@ class Promise:
     @property
     def statement(self) -> str:
         """One sentence about people."""
-        sure = f"{100.0 * self.confidence:g} %"
+        sure = self.tried[-1].people.sure
         people = f"{self.tried[-1].people.people:,} calibration people"
         limits = self.budgets
         asked = (

@@ -278,14 +278,14 @@ def test_bad_input_is_one_sentence(place, tmp_path, more, complaint):
         ("x,m,1\ny,f,2\n", "2 people; give at least 3"),
         (
             "x,m,1\ny,f,2\nz,f,2\n",
-            "3 people, of whom calibration=0.25 keeps nobody apart",
+            "3 people, of whom calibration=0.1 keeps nobody apart",
         ),
     ],
 )
 def test_labels_that_are_none_are_refused(tmp_path, cells, complaint):
     people = tmp_path / "people.csv"
     people.write_text("job,sex,income\n" + cells, encoding="utf-8")
-    asked = f"--hide sex --guess income --leakage 0.1 --out {tmp_path / 'rule'}"
+    asked = f"--hide sex --guess income --leakage 0.1 --calibration 0.1 --out {tmp_path / 'rule'}"
     assert complaint.format(people) in refused(f"fit {people} {asked}")
 
 
@@ -350,6 +350,7 @@ def test_groups_persons_and_rare_groups_are_options(place, tmp_path):
     assert "two different groups" in refused(f"{asked} --groups f --out {tmp_path / 'rule'}")
     found = run(f"{asked} --groups f,m --person customer --out {tmp_path / 'rule'}")
     assert "about people of the groups f, m" in " ".join(found.stdout.split())
+    assert "promise is 'sure'" in refused(f"{asked} --promise sure --out {tmp_path / 'other'}")
     assert "rare_groups" in refused(f"{asked} --rare drop --out {tmp_path / 'other'}")
 
 

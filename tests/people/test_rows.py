@@ -23,7 +23,7 @@ def population(people, seed=0, groups="fm"):
 
 
 def classifier(**given):
-    asked = {"budget": 0.1, "random_state": 0, "calibration": 0.5} | given
+    asked = {"budget": 0.1, "random_state": 0} | given
     return ds.PrivateClassifier(GaussianNB(), GaussianNB(), **asked)
 
 

@@ -54,7 +54,7 @@ def test_each_budget_is_kept_for_people_by_its_own_measure(fitted):
     assert fitted.statement_.startswith(
         "holds for people, 95 %: the guess leaks at most the budgets of 0.02 nats about sex and "
         "0.25 of total-variation "
-        "about region (1,000 calibration people; designed for "
+        "about region (2,000 calibration people; designed for "
     )
     assert fitted.limit_ == {
         "sex": LeakageBudget(0.02),
