@@ -38,6 +38,7 @@ import discreet as ds
 from discreet.people.design import Labels, constant_rule
 from discreet.people.probabilities import calibrate
 from discreet.people.promise import try_ladder
+from discreet.people.rows import Rows
 from discreet.problems.constraint import LeakageBudget
 
 FITTED = 8_000
@@ -213,7 +214,7 @@ def one_split(table: Any, split: int) -> Iterator[tuple[float, str, Outcome]]:
         random_state=split,
     )
     models = [
-        calibrate(boosting, table.features[fit], codes[fit], 2, None, rng)[0]
+        calibrate(boosting, Rows(table.features[fit], codes[fit]), codes[fit], 2, rng)[0]
         for codes in (table.guess, table.hide)
     ]
 

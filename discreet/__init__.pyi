@@ -20,6 +20,7 @@ from .backends.solution import Status as Status
 from .errors import DiscreetError as DiscreetError
 from .errors import FileError as FileError
 from .errors import InputError as InputError
+from .errors import InputWarning as InputWarning
 from .files.records import load_problem as load_problem
 from .files.records import load_solution as load_solution
 from .files.records import save_problem as save_problem
@@ -32,6 +33,8 @@ from .people.evaluation import Evaluation as Evaluation
 from .people.evaluation import evaluate as evaluate
 from .people.folder import DeployedRule as DeployedRule
 from .people.frontier import PeopleFrontier as PeopleFrontier
+from .people.planning import Prospects as Prospects
+from .people.planning import people_needed as people_needed
 from .people.table_rule import TableRule as TableRule
 from .problems.adversary.inference import inference as inference
 from .problems.adversary.local_estimates import local_inference as local_inference

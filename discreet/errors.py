@@ -9,6 +9,8 @@
         ├── Broken          its library is installed but fails to import
         └── Interrupted     it was stopped by its time limit
 
+`InputWarning` is no exception but a category of warnings.
+
 A message is a sentence: what was wrong, where (index, value), what to do.
 """
 
@@ -32,6 +34,10 @@ class DiscreetError(Exception):
 
 class InputError(DiscreetError, ValueError):
     """The input cannot be used; the message says what is wrong, where, and what to do."""
+
+
+class InputWarning(UserWarning):
+    """The input can be used, and is likely not what was meant; a sentence alike."""
 
 
 class FileError(InputError):

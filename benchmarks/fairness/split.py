@@ -24,6 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 import discreet as ds
 from discreet.people.probabilities import Calibrated, calibrate
+from discreet.people.rows import Rows
 
 __all__ = ["CONSTRAINTS", "PROMISED", "Place", "Row", "places", "rows_of"]
 
@@ -150,7 +151,11 @@ def _seen(
     codes = table.guess if aware else table.guess * groups + table.hide
     labels = truths if aware else truths * groups
     fitted, own = calibrate(
-        estimator, _features(table, inside, setting), codes[inside], labels, None, rng
+        estimator,
+        Rows(_features(table, inside, setting), codes[inside]),
+        codes[inside],
+        labels,
+        rng,
     )
     sides = []
     for people, found in (
@@ -264,8 +269,8 @@ def _promise(
     taken = private.promise_.taken
     if taken is None:
         row.note = "constant"
-    elif taken.lottery:
-        row.note = f"lottery of {taken.lottery:.2f}"
+    elif taken.lottery.share:
+        row.note = f"lottery of {taken.lottery.share:.2f}"
     columns = private.predict_proba(_features(table, outside, setting))
     _held_out(row, columns, table.guess[outside], table.hide[outside])
     return row

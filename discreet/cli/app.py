@@ -120,6 +120,7 @@ for name in (
     "verify",
     "export",
     "submit",
+    "plan",
     "fit",
     "predict",
     "evaluate",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Json, argument, option
+from discreet.cli.flags import Json, argument, flag, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, Person, by_column, check_column
 from discreet.errors import InputError
 from discreet.people.labels import TOGETHER, by_name, unnamed
@@ -27,6 +27,8 @@ Paths = Annotated[
 Truth = Annotated[str | None, option("COLUMN", "Column of what was to be guessed.")]
 Guesses = Annotated[str | None, option("COLUMN", "Column of the guesses, without a rule.")]
 
+Cohort = Annotated[bool, flag("Speak of these very people, not of others like them.", "--cohort")]
+
 
 def evaluate(
     paths: Paths,
@@ -37,6 +39,7 @@ def evaluate(
     measure: Measures = None,
     confidence: Confidence = 0.95,
     person: Person = None,
+    cohort: Cohort = False,
     as_json: Json = False,
 ) -> None:
     """Say what guesses do to people: errors, leakage by every measure, odds and rates, with limits
@@ -113,9 +116,11 @@ def evaluate(
         confidence=confidence,
         **labels,
     )
-    sentence = found.statement(budget or None)
-    kept = found.holds(budget) if budget else None
-    broken = kept is False and (bool(given) or found.breaks(budget))
+    sentence = found.cohort_statement(budget or None) if cohort else found.statement(budget or None)
+    kept = None
+    if budget:
+        kept = found.keeps(budget) if cohort else found.holds(budget)
+    broken = kept is False and (bool(given) or cohort or found.breaks(budget))
     record = {
         "statement": sentence,
         "budget": plain(unnamed(budget)) if budget else None,

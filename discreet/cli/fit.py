@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import math
 from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from discreet.checks import brief
 from discreet.cli import screen
-from discreet.cli.flags import Force, Json, option
+from discreet.cli.flags import Force, Json, flag, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, People, by_column, check_column
 from discreet.errors import InputError
+from discreet.people.labels import TOGETHER
 from discreet.showing.values import Facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
+
+    from discreet.people.planning import Prospects
 
     Columns = Mapping[str, NDArray[Any]]
 
@@ -29,13 +36,28 @@ Ignore = Annotated[
     option("COLUMN", "Column that is not read; may be repeated."),
 ]
 Calibration = Annotated[float, option("F", "Share of people who are kept apart for the promise.")]
+Groups = Annotated[
+    list[str] | None,
+    option("[COLUMN=]GROUP,...", "Whom the promise is about; others are left out.", "--groups"),
+]
+PromiseKind = Annotated[
+    str, option("HOW", "exact, or asymptotic: for many people, and shorter.", "--promise")
+]
+Rare = Annotated[str | None, option("HOW", "merge or exclude groups of few people.", "--rare")]
+RareBelow = Annotated[int, option("N", "People to fit on, below which a group is rare.")]
+Row = Annotated[
+    str | None,
+    option("COLUMN", "Whose row each is, where people have several.", "--person"),
+]
+Frontier = Annotated[bool, flag("Only say what errors to expect for which promise.", "--frontier")]
+FailIfConstant = Annotated[
+    bool, flag("Exit with 1 if only a constant guess is shown.", "--fail-if-constant")
+]
+PROSPECTS = ("prospects.svg", "prospects.json")
 Seed = Annotated[
     int | None,
     option("N", "Makes the same rule again; its key is then no secret."),
 ]
-
-# Of the people have a text or a whole number of their own in a column that is no feature.
-_IDENTIFIES = 0.5
 
 
 def fit(
@@ -47,9 +69,16 @@ def fit(
     fraction: Fraction = None,
     measure: Measures = None,
     ignore: Ignore = None,
+    groups: Groups = None,
+    rare: Rare = None,
+    rare_below: RareBelow = 100,
+    person: Row = None,
+    promise: PromiseKind = "exact",
     confidence: Confidence = 0.95,
-    calibration: Calibration = 0.25,
+    calibration: Calibration = 0.5,
     seed: Seed = None,
+    frontier: Frontier = False,
+    fail_if_constant: FailIfConstant = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -59,7 +88,9 @@ def fit(
     The sensitive columns are needed here and never to predict. The folder holds rule.json,
     model.onnx and a card; see discreet predict. One budget is about the sensitive columns together;
     --leakage COLUMN=NATS for each is about each. Where no other rule is shown to keep the budget,
-    the rule always guesses alike, and says so.
+    the rule always guesses alike, and says CONSTANT first; with --fail-if-constant the exit code is
+    then 1. With --frontier no rule is made: the folder gets the errors to expect over the budgets
+    that so many people could be promised, which may be looked at before a budget is chosen.
 
     Examples:
 
@@ -83,35 +114,46 @@ def fit(
     from discreet.reports.card import card_data
     from discreet.reports.outputs import check_folder
 
-    check_folder(out, NAMES, inputs=[people], overwrite=force)
+    check_folder(out, PROSPECTS if frontier else NAMES, inputs=[people], overwrite=force)
     libraries()
     budget = by_column(leakage, hide, "--leakage", float)
     share = by_column(fraction, hide, "--fraction", float)
     measures = by_column(measure, hide, "--measure")
+    if frontier and not budget:
+        budget = {TOGETHER: math.inf}
     if bool(budget) == bool(share):
         raise InputError("give one of --leakage and --fraction")
     with screen.progress() as tell:
         tell(0, None, "reading")
         table = read_table(people)
-        features = _features(people, table, [*hide, guess], ignore or [])
+        rows = [] if person is None else [person]
+        features = _features(people, table, [*hide, guess, *rows], ignore or [])
         truth = _labels(people, table, guess)
         hidden = _frame({name: _labels(people, table, name, True) for name in hide})
-        _check_asked(people, hide, guess, truth, hidden, calibration)
+        _check_asked(people, hide, guess, truth, hidden)
         private = PrivateClassifier(
             budget=budget or None,
             fraction=share or None,
             measure=measures or "mutual-information",
+            groups=_groups(groups, hidden),
+            rare_groups=rare,
+            rare_below=rare_below,
+            promise=promise,
             confidence=confidence,
             calibration=calibration,
             random_state=seed,
         )
         private.watch = tell  # type: ignore[method-assign, assignment]
         try:
-            private.fit(features, truth, sensitive_features=hidden)
+            persons = None if person is None else table[person]
+            private.fit(features, truth, sensitive_features=hidden, person=persons)
         except InputError:
             raise
         except ValueError as error:  # scikit-learn's
             raise InputError(f"{people}: {error}") from None
+        if frontier:
+            _show_prospects(private.prospects(), out, force, as_json)
+            return
         tell(1, 1, "writing")
         facts = {
             "asked": {"hide": hide, "guess": [guess]},
@@ -120,10 +162,39 @@ def fit(
         card = card_data(private.save(out, features, facts=facts, overwrite=force).document)
     screen.show(
         lambda: {"folder": out, **card},
-        lambda _: [_facts(out, card), private.statement_],
+        lambda _: [_facts(out, card), private.statement_][:: -1 if private.constant_ else 1],
         as_json=as_json,
     )
     screen.say(f"wrote {Path(out) / CARD} and {len(NAMES) - 1} files beside it")
+    if private.constant_ and fail_if_constant:
+        raise typer.Exit(1)
+
+
+def _show_prospects(found: Prospects, out: str, force: bool, as_json: bool) -> None:
+    from discreet.reports.outputs import write_folder
+    from discreet.showing.figures import svg_files
+
+    contents = svg_files([found.plot()])
+    contents["prospects.json"] = json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n"
+    written = write_folder(out, contents, {"command": "discreet fit --frontier"}, overwrite=force)
+    screen.show(found.to_dict, lambda _: found.tables(), as_json=as_json)
+    screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
+
+
+def _groups(given: list[str] | None, hidden: Any) -> Any:
+    """The groups that the promise is about, by the hidden column that names them, as the table
+    holds them.
+    """
+    if not given:
+        return None
+    found = {}
+    for name, texts in by_column(given, list(hidden.columns), "--groups").items():
+        if name == TOGETHER and len(hidden.columns) > 1:
+            raise InputError("there are several hidden columns; give --groups COLUMN=GROUP,...")
+        column = hidden[name or hidden.columns[0]]
+        labels = {str(label): label for label in column.unique().tolist()}
+        found[name] = [labels.get(text, text) for text in texts.split(",")]
+    return found if len(hidden.columns) > 1 else next(iter(found.values()))
 
 
 def _frame(columns: Columns) -> Any:
@@ -137,8 +208,7 @@ def _frame(columns: Columns) -> Any:
 
 
 def _features(people: str, table: Columns, asked: list[str], ignored: list[str]) -> Any:
-    """The columns that a guess is made from; a column that nearly identifies people is named."""
-
+    """The columns that a guess is made from."""
     for name in [*asked, *ignored]:
         check_column(people, table, name)
     found = {name: column for name, column in table.items() if name not in (*asked, *ignored)}
@@ -146,31 +216,14 @@ def _features(people: str, table: Columns, asked: list[str], ignored: list[str])
         raise InputError(
             f"{people} has no column to guess from; give one beside --hide and --guess"
         )
-    for name, column in found.items():
-        if not _is_measured(column) and len({*column.tolist()}) > max(
-            50, _IDENTIFIES * len(column)
-        ):
-            kind = "texts" if column.dtype.kind == "O" else "numbers"
-            told = f"column {brief(name)} has nearly as many {kind} as people"
-            screen.say(f"{told}; if it says who a person is, leave it out with --ignore {name}")
     return _frame(found)
 
 
-def _is_measured(column: NDArray[Any]) -> bool:
-    """Whether a column holds times, or numbers that are not all whole."""
-    return column.dtype.kind in "Mm" or (
-        column.dtype.kind == "f" and bool((column % 1.0 > 0.0).any())
-    )
-
-
 def _check_asked(
-    people: str, hide: list[str], guess: str, truth: NDArray[Any], hidden: Any, calibration: float
+    people: str, hide: list[str], guess: str, truth: NDArray[Any], hidden: Any
 ) -> None:
-    """Raise InputError where there is nothing to guess, nothing to hide, or nobody to show the
-    promise on.
-    """
+    """Raise InputError where there is nothing to guess or to hide."""
     from discreet.people.labels import encode_labels
-    from discreet.people.probabilities import FOLDS
 
     if guess in hide:
         raise InputError(
@@ -186,16 +239,6 @@ def _check_asked(
                 f"column {brief(name)} of {people} is the same for everybody, so "
                 f"there is nothing to {what}"
             )
-    if len(truth) < FOLDS:
-        raise InputError(
-            f"{people} has {len(truth)} people; give at least {FOLDS}, whom cross-fitting needs"
-        )
-    if 0.0 < calibration * len(truth) < 1.0:
-        raise InputError(
-            f"{people} has {len(truth)} people, of whom --calibration {calibration:g} keeps "
-            "nobody apart to show the "
-            "promise on; give more people, or --calibration 0 for a rule without a promise"
-        )
 
 
 def _labels(people: str, table: Columns, name: str, missing: bool = False) -> Any:
@@ -205,9 +248,10 @@ def _labels(people: str, table: Columns, name: str, missing: bool = False) -> An
     import numpy as np
 
     from discreet.people.folder import as_text
+    from discreet.people.rows import is_measured
 
     column = table[name]
-    if _is_measured(column):
+    if is_measured(column):
         raise InputError(
             f"column {brief(name)} of {people} holds measurements; cut it into "
             "ranges, and give those"

@@ -201,12 +201,12 @@ class Measure(ABC):
         return multiplier if self.scope is Scope.TOTAL else 0.0
 
     def dilution(self, leakage: float, budget: float) -> float:
-        """The least share κ of a constant guess with which a rule of at most this leakage keeps a
-        budget.
+        """The least share κ of guesses that ignore the person with which a rule of at most this
+        leakage keeps a budget.
 
         g is convex and homogeneous, and 0 where the guess ignores X, so what is compared with B
-        falls by the factor 1 − κ. The posteriors of other guesses stay as they are, so a measure of
-        each posterior has 1: only the constant guess will do.
+        falls by the factor 1 − κ. Of measures of each posterior that is known only where the
+        guesses have the law of the rule's own; `people.places` bounds them.
         """
         if leakage <= budget:
             return 0.0
@@ -215,7 +215,9 @@ class Measure(ABC):
         return 1.0 - self.level(budget) / self.level(leakage) * (1.0 - OUTWARD)
 
     def diluted(self, leakage: float, share: float) -> float:
-        """What a rule of at most this leakage leaks at most with that share of a constant guess."""
+        """What a rule of at most this leakage leaks at most with that share of guesses that ignore
+        the person.
+        """
         if self.scope is Scope.POSTERIOR or math.isinf(leakage):
             return leakage
         return self.amount((1.0 - share) * self.level(leakage))
@@ -254,6 +256,14 @@ class Measure(ABC):
     def level_from_information(self, information: Callable[[], float]) -> float:
         """Upper bound of what is compared with B from mutual information; inf if none is known."""
         return math.inf
+
+    def asymptotic_level(self, tables: Array, level: float) -> float:
+        """What is compared with B for many people, but with a probability that tends to `level`;
+        inf where people are too few to say so. Raises InputError where it is not known.
+
+        tables: how many people of each given value got each guess in each group [given, m, n]
+        """
+        raise InputError(f"no asymptotic limit of {self} is known; ask for the exact promise")
 
     def ratio_terms(self, region: Region) -> RatioTerms | None:
         """Functions of rates over their mixture of which g is at most the sum; None if none are

@@ -40,6 +40,7 @@ def _written_out(coefficients: list[float]) -> Callable[[float], float]:
     return eval(f"lambda x: {text}")  # type: ignore[no-any-return]
 
 
+_EXPECTED = 5.0  # people in a cell, from which on χ² laws are near enough
 _SERIES_BELOW = 0.1  # up to this |r − 1| φ is summed as a series
 # Further terms round away.
 _SERIES = [(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)]
@@ -114,6 +115,36 @@ class MeanDivergence(Divergence):
         these are.
         """
         return math.log(region.alphabet) * min(1.0, region.total)
+
+    def asymptotic_level(self, tables: Array, level: float) -> float:
+        """By the likelihood ratio: twice the mutual information of a table times its people has
+        nearly the non-central χ² law whose non-centrality is the same of the truth.
+
+        It is no less than an independent guess has in half of all draws. inf where a guess and a
+        group are expected to meet fewer than `_EXPECTED` times, if independent. Source:
+        docs/theory.md, section 23.
+        """
+        from scipy.optimize import brentq
+        from scipy.special import chdtri, chndtr, rel_entr
+
+        seen = [table[:, table.any(axis=0)] for table in tables if table.any()]
+        people = np.array([table.sum() for table in seen])
+        apart = [
+            np.outer(table.sum(axis=1), table.sum(axis=0)) / count
+            for table, count in zip(seen, people, strict=True)
+        ]
+        if min(float(each.min()) for each in apart) < _EXPECTED:
+            return math.inf
+        freedom = sum((len(each) - 1) * (each.shape[1] - 1) for each in seen)
+        ratio = 2.0 * sum(
+            float(rel_entr(table, each).sum()) for table, each in zip(seen, apart, strict=True)
+        )
+        if not freedom:
+            return 0.0
+        ratio = max(ratio, float(chdtri(freedom, 0.5)))
+        most = 4.0 * (ratio + freedom) + 100.0
+        centrality = brentq(lambda each: chndtr(ratio, freedom, each) - level, 0.0, most)
+        return float(centrality / (2.0 * people.sum()))
 
     def ratio_terms(self, region: Region) -> RatioTerms:
         """a ((1 + x) log(1 + x) − x) for the largest share a."""

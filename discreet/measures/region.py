@@ -71,14 +71,14 @@ class Region:
             found.append(Region(**columns, **limits, odds=odds))
         return found
 
-    def diluted(self, share: float, guess: int) -> Region:
-        """Where the law lies if this guess is made with a probability, and else that of before.
+    def diluted(self, share: float, towards: Array) -> Region:
+        """Where the law lies if the guess is drawn with a probability, by `towards` [m] whoever the
+        person is, and else that of before.
 
         Odds, ball and evidence are about the guess as before.
         """
-        constant = share * np.eye(len(self.rates))[guess][:, None]
         mixed = {
-            name: (1.0 - share) * getattr(self, name) + constant
+            name: (1.0 - share) * getattr(self, name) + share * towards[:, None]
             for name in ("rates", "low", "high")
         }
         return replace(self, **mixed, radius=np.inf, evidence=np.inf, odds=None)

@@ -12,6 +12,7 @@ Source: docs/theory.md, sections 7 and 23.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
@@ -19,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.checks import loss_table, positive
-from discreet.errors import InputError
+from discreet.checks import brief, loss_table, positive, whole
+from discreet.errors import InputError, InputWarning
 from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
 from discreet.people.deployed import Rule
@@ -36,7 +37,7 @@ from discreet.people.design import (
 from discreet.people.estimator import TwoClassifiers
 from discreet.people.evaluation import Evaluation, evaluate
 from discreet.people.folder import Column, feeds, record_ids
-from discreet.people.frontier import PeopleFrontier, frontier_of, units_of
+from discreet.people.frontier import PeopleFrontier, frontier_of, steps_of, units_of
 from discreet.people.labels import (
     TOGETHER,
     about,
@@ -48,11 +49,39 @@ from discreet.people.labels import (
     people_digest,
     unnamed,
 )
-from discreet.people.probabilities import Calibrated, SideBySide, calibrate, take_rows
+from discreet.people.planning import Prospects, prospects_of
+from discreet.people.probabilities import FOLDS, Calibrated, SideBySide, calibrate
 from discreet.people.promise import LADDER, Budgets, Promise, amounts, try_ladder
-from discreet.people.secrets import Asked, asked_about, known_values, secrets_of
+from discreet.people.rows import Rows, persons_of, take_rows, warnings_about
+from discreet.people.secrets import (
+    RARE,
+    Asked,
+    Secrets,
+    among,
+    asked_about,
+    join_rare,
+    known_codes,
+    name_groups,
+    secrets_of,
+    warnings_about_secrets,
+)
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
+
+NEEDS_IDS = (
+    "the rule draws guesses for many people whose records are alike, and their coin is the same "
+    "without ids; give ids=, an integer or a text for each person"
+)
+
+_LISTED = 6  # groups that a statement lists
+
+
+def _listed(labels: tuple[Any, ...]) -> str:
+    """Labels in words."""
+    if len(labels) > _LISTED:
+        return f"({len(labels)} of them)"
+    texts = ("/".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in labels)
+    return ", ".join(texts)
 
 
 class PrivateClassifier(TwoClassifiers):
@@ -68,11 +97,19 @@ class PrivateClassifier(TwoClassifiers):
                        "conditional-mutual-information" is what the guess says to who knows y, and a
                        budget of it bounds how far equalized odds are missed; a number or a name in
                        one of the three beside a mapping in another is that of every column
+    groups             whom the promise is about, a list or one for each sensitive column by name;
+                       people of other groups are left out. By default the groups that are seen,
+                       and a group that nobody saw is not protected
+    rare_groups        "merge" makes one group of all that have fewer than `rare_below` people to
+                       fit on, "exclude" leaves their people out; by default every group counts,
+                       and a group of few people makes every promise about all weaker
     confidence         of the promise about people
+    promise            "exact", or "asymptotic": shorter, and right for many people only. Mutual
+                       information has such a limit
     calibration        share of the people who are kept apart for the promise; 0 for none. Then the
-                       certificate is about the cross-fitted probabilities of the model, and
-                       `statement_` says what the rule leaks with those of the deployed classifiers;
-                       with few distinct records the two may differ by much
+                       certificate is about the probabilities of the model, cross-fitted but for
+                       frequent records, and `statement_` says what the rule leaks with those of the
+                       deployed classifiers
     loss_matrix        loss of guess i when the truth is k, in the order of `classes_`; 0/1 by
                        default
     random_state       seed of splits, classifiers and the key of coins; None for a secret key
@@ -90,6 +127,7 @@ class PrivateClassifier(TwoClassifiers):
                        was given; labels of each column that has a budget
     data_              digest and number of the people
     statement_         one sentence that says for what, or for whom, the budget holds
+    constant_          whether no rule but a constant guess is shown to keep the budget
     """
 
     @staticmethod
@@ -105,8 +143,12 @@ class PrivateClassifier(TwoClassifiers):
         budget: float | LeakageBudget | Mapping[Any, float | LeakageBudget] | None = None,
         fraction: float | Mapping[Any, float] | None = None,
         measure: Any = "mutual-information",
+        groups: Any = None,
+        rare_groups: str | None = None,
+        rare_below: int = 100,
         confidence: float = 0.95,
-        calibration: float = 0.25,
+        promise: str = "exact",
+        calibration: float = 0.5,
         loss_matrix: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -115,20 +157,31 @@ class PrivateClassifier(TwoClassifiers):
         self.budget = budget
         self.fraction = fraction
         self.measure = measure
+        self.groups = groups
+        self.rare_groups = rare_groups
+        self.rare_below = rare_below
         self.confidence = confidence
+        self.promise = promise
         self.calibration = calibration
         self.loss_matrix = loss_matrix
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        person: Any = None,
     ) -> PrivateClassifier:
         """Fit the classifiers, design the rule, and look at it on the people who were kept apart.
 
         sensitive_features: the group of each person, one column or several; needed wherever there
         is a budget. sample_weight: how many people each stands for when fitting. The promise is
-        about people like the calibration people, each of whom counts once. Raises InputError, and
-        what scikit-learn raises for tables that it does not take.
+        about people like the calibration people, each of whom counts once. person: whose row each
+        is, where one person may have several. Raises InputError, and what scikit-learn raises for
+        tables that it does not take; warns of what a table of people should not have.
         """
         from sklearn.utils import check_random_state
 
@@ -138,37 +191,90 @@ class PrivateClassifier(TwoClassifiers):
         stated = map(by_name, (self.budget, self.fraction, self.measure))
         by_column = any(TOGETHER not in each for each in stated)
         secrets = secrets_of(sensitive_features, people, by_column=by_column)
-        self.groups_, members = secrets.get(TOGETHER) or encode_labels(
+        together = secrets.get(TOGETHER) or encode_labels(
             groups(sensitive_features), "sensitive_features"
         )
         asked = self._read_request(sensitive_features, secrets)
-        self.hidden_: dict[Any, tuple[Any, ...]] = {
-            name: labels for name, (labels, _) in secrets.items()
-        }
         rng = np.random.Generator(
             np.random.PCG64(check_random_state(self.random_state).randint(2**31, size=4))
         )
         self.key_ = (os.urandom(16) if self.random_state is None else rng.bytes(16)).hex()
-        promises = len(self.groups_) > 1 and asked.bound
         self.columns_ = Column.of(table)
-        apart = self._apart(people, rng) if promises else np.zeros(people, dtype=bool)
-        inside = np.flatnonzero(~apart)
-        mine = None if weight is None else weight[inside]
-        seen = take_rows(table, inside)
-        first, second = self._weighted_classifiers(sample_weight)
+        self.data_: dict[str, Any] = {
+            "digest": people_digest(table, self.classes_[truths], together[1]),
+            "people": people,
+        }
+        rows = Rows(table, truths, {}, weight, persons_of(person, people), self._ids(table))
+        bound = asked.bound and len(together[0]) > 1
+        if bound:
+            if self.classes_.size < 2:
+                raise InputError(
+                    "y is the same for everybody, so there is nothing to guess; give another"
+                )
+            for warning in warnings_about_secrets(truths, secrets) + warnings_about(rows):
+                warnings.warn(warning, InputWarning, stacklevel=2)
+        inside, apart, secrets = self._split(rows, name_groups(secrets, self.groups), rng, bound)
+        self.hidden_: dict[Any, tuple[Any, ...]] = {
+            name: labels for name, (labels, _) in secrets.items()
+        }
+        self.groups_ = self.hidden_.get(TOGETHER, together[0])
+        self.data_["calibration people"] = len(apart)
+        self.rule_: Rule
+        self.statement_: str
+        self._fit_classifiers(inside, asked, self._weighted_classifiers(sample_weight), rng)
+        self._decide(apart)
+        if bound:
+            if not len(apart):
+                self.statement_ += self._describe_deployed(inside)
+            self.statement_ += self._describe_people(people, inside, apart)
+        if self.evaluation_ is not None:
+            told = {"statement": self.statement_, **self.evaluation_.to_dict()}
+            self.rule_ = about_people(self.rule_, {"people": told})
+        return self
+
+    def _split(
+        self, rows: Rows, secrets: Secrets, rng: np.random.Generator, bound: bool
+    ) -> tuple[Rows, Rows, Secrets]:
+        """Those to fit on, those kept apart for the promise, and the groups it is about."""
+        share = positive(self.calibration, "calibration", zero=True, most=0.9)
+        share = share if bound else 0.0
+        chosen = among(secrets)
+        inside, apart = (chosen[part] for part in rows.take(chosen).split(share, rng))
+        if inside.size < FOLDS and bound:
+            raise InputError(
+                f"there are {chosen.size} people; give at least {FOLDS} to fit on, whom "
+                "cross-fitting needs"
+            )
+        if share and not apart.size:
+            raise InputError(
+                f"there are {chosen.size} people, of whom calibration={share:g} keeps nobody apart "
+                "to show the promise on; give more people, or calibration=0 for a rule without a "
+                "promise"
+            )
+        if bound and self.rare_groups is not None:
+            secrets = join_rare(secrets, inside, self.rare_groups, self.rare_below)
+        kept = among(secrets)
+        rows = replace(rows, hidden={name: codes for name, (_, codes) in secrets.items()})
+        fitted, shown = (rows.take(part[np.isin(part, kept)]) for part in (inside, apart))
+        return fitted, shown, secrets
+
+    def _fit_classifiers(
+        self, rows: Rows, asked: Asked, weighted: tuple[bool, bool], rng: np.random.Generator
+    ) -> None:
+        """Fit both classifiers, and make the model of what they say."""
         self._tell(0, "fitting the classifier of what is guessed")
         self.estimator_, p_y = calibrate(
-            self.estimator, seen, truths[inside], self.classes_.size, mine, rng, weighed=first
+            self.estimator, rows, rows.truths, self.classes_.size, rng, weighed=weighted[0]
         )
         parts = list[Calibrated]()
         p_x = dict[Any, Array]()
-        for (name, (labels, codes)), measure in zip(secrets.items(), asked.measures, strict=True):
+        for (name, codes), measure in zip(rows.hidden.items(), asked.measures, strict=True):
+            labels = len(self.hidden_[name])
             given = self.classes_.size if measure.conditional else 1
-            hidden = codes if given == 1 else truths * len(labels) + codes
-            many = given * len(labels)
+            hidden = codes if given == 1 else rows.truths * labels + codes
             self._tell(1, f"fitting the classifier of what is hidden{about(name)}")
             one, p = calibrate(
-                self.private_estimator, seen, hidden[inside], many, mine, rng, weighed=second
+                self.private_estimator, rows, hidden, given * labels, rng, weighed=weighted[1]
             )
             parts.append(one)
             p_x[name] = p.reshape(len(p), given, -1) if measure.conditional else p
@@ -179,23 +285,8 @@ class PrivateClassifier(TwoClassifiers):
                 f"loss_matrix has {losses.shape[1]} columns and y {self.classes_.size} classes; "
                 "give a square one"
             )
-        self.model_ = people_problem(p_y, p_x, losses, mine, asked.measures)
-        self.budgets_: Budgets = dict(zip(secrets, asked.budgets_in(self.model_), strict=True))
-        self.data_ = {
-            "digest": people_digest(table, self.classes_[truths], members),
-            "people": people,
-            "calibration people": int(apart.sum()),
-        }
-
-        def shown(who: Any) -> dict[Any, Any]:
-            return {name: objects(labels)[codes[who]] for name, (labels, codes) in secrets.items()}
-
-        crossed = (p_y, np.hstack([each.reshape(len(each), -1) for each in p_x.values()]))
-        foresee = self._foreseeing(*crossed, truth[inside], shown(inside), int(apart.sum()))
-        self._decide(take_rows(table, np.flatnonzero(apart)), truth[apart], shown(apart), foresee)
-        if promises and not apart.any():
-            self.statement_ += self._describe_deployed(seen, truth, shown(inside))
-        return self
+        self.model_ = people_problem(p_y, p_x, losses, rows.weight, asked.measures)
+        self.budgets_: Budgets = dict(zip(p_x, asked.budgets_in(self.model_), strict=True))
 
     @property
     def limit_(self) -> LeakageBudget | Budgets:
@@ -209,6 +300,8 @@ class PrivateClassifier(TwoClassifiers):
 
     def _read_request(self, sensitive_features: Any, secrets: Any) -> Asked:
         check_confidence(self.confidence)
+        if self.promise not in ("exact", "asymptotic"):
+            raise InputError(f'promise is {brief(self.promise)}; give "exact" or "asymptotic"')
         if sensitive_features is not None:
             sizes = {name: len(labels) for name, (labels, _) in secrets.items()}
             return asked_about(sizes, self.budget, self.fraction, self.measure)
@@ -223,31 +316,44 @@ class PrivateClassifier(TwoClassifiers):
     def _tell(self, done: int, what: str) -> None:
         self.watch(done, 2 + len(LADDER), what)
 
-    def _describe_deployed(self, table: Any, truth: Any, shown: Any) -> str:
+    def _describe_deployed(self, rows: Rows) -> str:
         """What the rule leaks among the fitted people with the deployed classifiers, which the
         certificate is not about.
 
-        The model has cross-fitted probabilities. Where there are few distinct records, the deployed
-        classifiers give others, at which no tie is listed.
+        The model has cross-fitted probabilities of all people whose record is not frequent.
         """
-        found = self._looking(table, truth, shown)(self.rule_, self.confidence)
+        found = self._looking(rows)(self.rule_, self.confidence)
         budgets = amounts(self.budgets_)
         parts = found.under(budgets)
         leaked = " and ".join(f"{each.leakage.estimate:.4g}{about}" for about, each, _ in parts)
         broken = ", more than the budget" if found.breaks(budgets) else ""
         return (
             f"; with the probabilities that the deployed classifiers give these {found.people:,} "
-            "people, the guess leaks "
-            f"{leaked}{broken}"
+            f"people, the guess leaks {leaked}{broken}"
         )
 
-    def _decide(
-        self,
-        table: Any,
-        truth: Any,
-        shown: Mapping[Any, Any],
-        foresee: Callable[[RuleDesign], Evaluation],
-    ) -> None:
+    def _describe_people(self, people: int, *parts: Rows) -> str:
+        """Whom a statement is about, and whom it leaves out."""
+        named = "of the groups" if self.groups is not None else "of the groups seen,"
+        told = [
+            f"about people {named} "
+            + " and ".join(
+                _listed(labels) + (name != TOGETHER) * f" of {name}"
+                for name, labels in self.hidden_.items()
+            )
+        ]
+        if any(RARE in labels for labels in self.hidden_.values()):
+            told.append(f"groups of fewer than {self.rare_below} fitted people are one")
+        rows = parts[0]
+        if rows.person is None and (left := people - sum(map(len, parts))):
+            told.append(f"{left:,} people of other groups were left out")
+        if rows.person is not None:
+            told.append("one row of each person counts")
+        if rows.weight is not None:
+            told.append("weights touch the fit and the design, and the promise counts people")
+        return "; " + "; ".join(told)
+
+    def _decide(self, apart: Rows) -> None:
         """Take a rule: the one that is shown to keep the budget or, without people to show it on,
         that of the budget.
         """
@@ -260,28 +366,30 @@ class PrivateClassifier(TwoClassifiers):
         self.promise_: Promise | None = None
         self.design_: RuleDesign | None = None
         self.evaluation_: Evaluation | None = None
-        if not len(truth):
+        self.constant_ = False
+        if not len(apart):
             self.design_ = design(1.0)
             self.rule_ = self.design_.rule
             self.statement_ = self.design_.statement
             return
-        look = self._looking(table, truth, shown)
+        look = self._looking(apart)
         self.promise_ = try_ladder(
-            self.budgets_, design, lambda rule: look(rule, self.confidence), foresee
+            self.budgets_,
+            design,
+            lambda rule: look(rule, self.confidence),
+            lambda made: made.foresee(len(apart), self.confidence, asymptotic=self._asymptotic),
         )
-        if self.promise_.taken is not None:
-            self.design_ = self.promise_.taken.design
-            self.evaluation_ = self.promise_.taken.people
-            rule = self.promise_.taken.rule
+        taken = self.promise_.taken
+        self.constant_ = taken is None
+        if taken is not None:
+            self.design_ = taken.design
+            self.evaluation_ = taken.people
+            self.rule_ = taken.rule
         else:
-            rule = constant_rule(
-                int(self.model_.constant_errors.argmin()), self._labels(), self.key_
-            )
-            self.evaluation_ = look(rule, self.confidence)
+            guess = int(self.model_.constant_errors.argmin())
+            self.rule_ = constant_rule(guess, self._labels(), self.key_)
+            self.evaluation_ = look(self.rule_, self.confidence)
         self.statement_ = self.promise_.statement
-        self.rule_ = about_people(
-            rule, {"people": {"statement": self.statement_, **self.evaluation_.to_dict()}}
-        )
 
     def _labels(self) -> Labels:
         """What guesses and the columns of the private classifier are called."""
@@ -305,55 +413,69 @@ class PrivateClassifier(TwoClassifiers):
         under = self.model_.with_budget(budgets)
         return design_people(under, self._labels(), key=self.key_, secrets=tuple(self.hidden_))
 
-    def _foreseeing(
-        self, p_y: Array, p_x: Array, truth: Any, shown: Mapping[Any, Any], people: int
-    ) -> Callable[[RuleDesign], Evaluation]:
-        """What makes of a design the evaluation that so many people like the fitted ones, with
-        cross-fitted probabilities, are expected to have.
+    def _looking(self, rows: Rows, labels: Any = None) -> Callable[[Rule, float], Evaluation]:
+        """What looks at a rule's guesses about these people, with a confidence.
+
+        labels: of the codes of truths, where there are others than classes
         """
-        measures = {name: each.measure for name, each in self.budgets_.items()}
-
-        def foresee(made: RuleDesign) -> Evaluation:
-            found = evaluate(
-                made.rule.predict_proba(p_y, p_x),
-                None,
-                truth,
-                sensitive_features=unnamed(shown),
-                measure=measures,
-                confidence=self.confidence,
-                labels=self.classes_.tolist(),
-                group_labels=self.hidden_,
-            )
-            return found.scaled(people)
-
-        return foresee
-
-    def _looking(
-        self, table: Any, truth: Any, shown: Mapping[Any, Any]
-    ) -> Callable[[Rule, float], Evaluation]:
-        """What looks at a rule's guesses about people of these truths and sensitive features, with
-        a confidence.
-        """
-        p_y, p_x = self._probabilities(table)
-        ids = self._ids(table)
+        p_y, p_x = self._probabilities(rows.table)
         classes = list[Any](self.classes_.tolist())
         measures = {name: each.measure for name, each in self.budgets_.items()}
+        shown = {name: objects(self.hidden_[name])[codes] for name, codes in rows.hidden.items()}
 
         def look(rule: Rule, confidence: float) -> Evaluation:
             sure = rule.possible_guesses if len(rule.possible_guesses) == 1 else classes
-            guesses = objects(classes)[rule.decide(p_y, p_x, ids)]
+            coins = np.arange(len(rows)) if rule.needs_ids else rows.records
             return evaluate(
-                guesses,
+                objects(classes)[rule.decide(p_y, p_x, coins)],
                 None,
-                truth,
+                (self.classes_ if labels is None else labels)[rows.truths],
                 sensitive_features=unnamed(shown),
                 measure=measures,
                 confidence=confidence,
                 labels=sure,
                 group_labels=self.hidden_,
+                asymptotic=self._asymptotic,
             )
 
         return look
+
+    def prospects(self, points: int = 12) -> Prospects:
+        """The errors to expect over the budgets that could be promised with the share of
+        `calibration` apart, before one is chosen.
+
+        From the model alone, best after a fit without a budget: no calibration person is looked
+        at, so a budget that is chosen by it may be promised to the same people. Where each
+        sensitive column has a budget, factors of all of them. Raises InputError.
+        """
+        self._check_protected()
+        steps = steps_of(self.model_, self.budgets_, whole(points, "points", 2, 1000))
+        measures = {name: each.measure for name, each in self.budgets_.items()}
+        people = int(self.calibration * self.data_["people"])
+        units = units_of(self.budgets_)
+        return prospects_of(
+            measures,
+            units,
+            steps,
+            self.design_of,
+            people,
+            self.confidence,
+            asymptotic=self._asymptotic,
+        )
+
+    @property
+    def _asymptotic(self) -> bool:
+        return bool(self.promise == "asymptotic")
+
+    def _check_protected(self) -> None:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self, "rule_")
+        if len(self.groups_) < 2:
+            raise InputError(
+                "the classifier was fitted without groups to protect; fit it with "
+                "sensitive_features"
+            )
 
     def frontier(
         self,
@@ -373,33 +495,19 @@ class PrivateClassifier(TwoClassifiers):
         confidence: of the whole band; by default that of the promise. Raises InputError.
         """
         table = self._fitted_table(X)
-        if len(self.groups_) < 2:
+        self._check_protected()
+        labels, truths = encode_labels(column(y, "y"), "y", self.classes_.tolist())
+        hidden = known_codes(sensitive_features, self.hidden_)
+        people = len(next(iter(hidden.values())))
+        if not len(truths) == people == table.shape[0]:
             raise InputError(
-                "the classifier was fitted without groups to protect; fit it with "
-                "sensitive_features"
-            )
-        truth = column(y, "y")
-        shown = known_values(sensitive_features, self.hidden_)
-        people = len(next(iter(shown.values())))
-        if not len(truth) == people == table.shape[0]:
-            raise InputError(
-                f"X has {table.shape[0]} people, y {len(truth)} and "
+                f"X has {table.shape[0]} people, y {len(truths)} and "
                 f"sensitive_features {people}; give as many"
             )
         sure = check_confidence(self.confidence if confidence is None else confidence)
-        look = self._looking(table, truth, shown)
+        rows = Rows(table, truths, hidden, records=self._ids(table))
+        look = self._looking(rows, objects(labels))
         return frontier_of(self.model_, self.budgets_, budgets, points, sure, self.design_of, look)
-
-    def _apart(self, people: int, rng: np.random.Generator) -> Any:
-        """Who is kept apart for the promise: anybody alike."""
-        share = (
-            positive(self.calibration, "calibration", zero=True, most=0.9)
-            if self.calibration
-            else 0.0
-        )
-        apart = np.zeros(people, dtype=bool)
-        apart[rng.permutation(people)[: min(int(share * people), people - 2)]] = True
-        return apart
 
     # -- guesses
     # ----------------------------------------------------------------------------------------------
@@ -411,6 +519,8 @@ class PrivateClassifier(TwoClassifiers):
         table = self._fitted_table(X)
         columns = self.rule_.predict_proba(*self._probabilities(table))
         if ids is None:
+            if self.rule_.needs_ids:
+                warnings.warn(NEEDS_IDS, stacklevel=2)
             ids = np.zeros(len(columns), dtype=np.int64)
             if (drawn := np.flatnonzero(columns.max(axis=1) < 1.0)).size:
                 ids[drawn] = self._ids(take_rows(table, drawn))
@@ -424,6 +534,16 @@ class PrivateClassifier(TwoClassifiers):
         """
         table = self._fitted_table(X)
         return self.rule_.predict_proba(*self._probabilities(table))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of right guesses to expect, whatever coins are tossed."""
+        columns = self.predict_proba(X)
+        labels, truths = encode_labels(column(y, "y"), "y", self.classes_.tolist())
+        known = np.pad(columns, ((0, 0), (0, len(labels) - columns.shape[1])))
+        if len(truths) != len(known):
+            raise InputError(f"X has {len(known)} people and y {len(truths)}; give as many")
+        right = known[np.arange(len(known)), truths]
+        return float(np.average(right, weights=sample_weight))
 
     def to_onnx(self, examples: Any) -> bytes:
         """All of it as one ONNX graph, which gives the probabilities of guesses, and the guess

@@ -153,6 +153,13 @@ class Rule:
         return "{\n" + ",\n".join(facts) + "\n}\n"
 
     @property
+    def needs_ids(self) -> Any:
+        """Whether many people with one record draw: its coin would be the same for all of them, and
+        who tries many records that are nearly alike would learn the guess before the lottery.
+        """
+        return self.document.get("coins") == "ids"
+
+    @property
     def possible_guesses(self) -> tuple[Any, ...]:
         """The guesses that it can make: one for a constant rule."""
         return tuple(

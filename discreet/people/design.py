@@ -23,7 +23,8 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,10 +35,12 @@ from discreet.backends.run import attempt, certify, conclude, solve
 from discreet.backends.solution import Solution, Status, number
 from discreet.checks import as_numbers, check_columns, loss_table, mass_array
 from discreet.errors import InputError
-from discreet.measures.measure import Measure
+from discreet.measures.measure import Measure, Scope
 from discreet.numerics.double_double import Array
 from discreet.people.deployed import FORMAT, VERSION, Rule, digest_of
+from discreet.people.evaluation import Evaluation
 from discreet.people.labels import TOGETHER, about, by_name
+from discreet.people.places import Lottery
 from discreet.people.secrets import asked_about
 from discreet.people.ties import ROUNDING, SecondTilt, Tied, points_of, with_ties
 from discreet.problems.constraint import Constraint, LeakageBudget
@@ -76,22 +79,69 @@ class RuleDesign:
         leaked = [term.leakage for term in judged.terms]
         return dict(zip(self.secrets, leaked, strict=True))
 
+    @cached_property
+    def tables(self) -> dict[Any, Array]:
+        """p(given value, guess, group) in the model, about each sensitive column [given, m, n]."""
+        problem = self.problem
+        made = matrix(problem, self.solution.estimator)
+        return {
+            name: np.stack([made @ problem.p_xz[group].T for group in term.groups])
+            for name, term in zip(self.secrets, problem.terms, strict=True)
+        }
+
+    @cached_property
+    def towards(self) -> Array:
+        """The law of the guesses that ignore the person, with which the rule is diluted [m].
+
+        The guess that errs least in the model if it is always made. What a rare guess says is not
+        diluted by that; where a measure is about each guess, it is the law of the rule's own.
+        """
+        problem = self.solution.problem
+        if any(term.measure.scope is Scope.POSTERIOR for term in problem.terms):
+            own = next(iter(self.tables.values())).sum(axis=(0, 2))
+            return np.asarray(own / own.sum())
+        return np.asarray(np.eye(problem.m)[problem.constant_errors.argmin()])
+
+    def foresee(self, people: int, confidence: float, *, asymptotic: bool = False) -> Evaluation:
+        """The evaluation of so many people that is expected if they are as the model says."""
+        problem = self.solution.problem
+        each = {
+            name: Evaluation(
+                confidence,
+                term.measure,
+                tuple(range(problem.m)),
+                tuple(range(table.shape[2])),
+                tuple(range(len(table))),
+                np.round(table * (people / table.sum())),
+                np.zeros((len(table), problem.m)),
+                counted=True,
+                asymptotic=asymptotic,
+            )
+            for (name, table), term in zip(self.tables.items(), problem.terms, strict=True)
+        }
+        return replace(next(iter(each.values())), secrets=each)
+
     @property
-    def best_constant(self) -> int:
-        """The guess that errs least in the model if it is always made."""
-        return int(self.solution.problem.constant_errors.argmin())
+    def problem(self) -> Problem:
+        """The model with the budgets it was designed for."""
+        problem = self.solution.problem
+        assert isinstance(problem, Problem)
+        return problem
 
     @property
     def is_plain(self) -> bool:
         """Whether it is the rule of least error in the model without a budget."""
-        problem = self.solution.problem
-        assert isinstance(problem, Problem)
-        return self.solution.error_probability <= problem.bayes_error * (1.0 + 1e-9)
+        return self.solution.error_probability <= self.problem.bayes_error * (1.0 + 1e-9)
 
-    def diluted_error(self, share: float) -> float:
-        """The error probability in the model with this share of the best constant guess."""
-        constant = float(self.solution.problem.constant_errors.min())
-        return (1.0 - share) * self.solution.error_probability + share * constant
+    @property
+    def constant_error(self) -> float:
+        """The error probability in the model of the best constant guess."""
+        return float(self.solution.problem.constant_errors.min())
+
+    def diluted_error(self, lottery: Lottery) -> float:
+        """The error probability in the model with a lottery."""
+        drawn = float(self.solution.problem.constant_errors @ lottery.towards)
+        return (1.0 - lottery.share) * self.solution.error_probability + lottery.share * drawn
 
     @property
     def in_model(self) -> dict[Any, dict[str, float]]:
@@ -303,7 +353,10 @@ def people_rule(
     about: dict[str, Any],
     second: SecondTilt | None = None,
 ) -> Rule:
-    """A rule whose ties are at these points [K, guesses + groups] as one for people."""
+    """A rule whose ties are at these points [K, guesses + groups] as one for people.
+
+    Where several people tie at one point, each of them needs a coin of their own.
+    """
     ties = [
         {"point": p, "column": c}
         for p, c in zip(points.tolist(), rule.columns.T.tolist(), strict=True)
@@ -323,6 +376,7 @@ def people_rule(
             "second": second and second.to_dict(),
         },
         "ignore": {"probability": rule.share, "towards": rule.towards.tolist()},
+        "coins": "ids" if len(distinct) < len(ties) else "records",
         "key": check_key(key),
         "about": about,
     }
@@ -343,16 +397,15 @@ def constant_rule(guess: int, labels: Labels, key: str | None) -> Rule:
     return people_rule(rule, np.zeros((0, m + n)), labels, key, {})
 
 
-def diluted_rule(rule: Rule, share: float, guess: int) -> Rule:
-    """A rule that makes this guess with a probability, whoever the person is; else it follows
-    `rule`.
-    """
-    if share == 0.0:
+def diluted_rule(rule: Rule, lottery: Lottery) -> Rule:
+    """The rule with a lottery."""
+    if lottery.share == 0.0:
         return rule
-    kept = (1.0 - share) * rule.share
-    towards = kept * rule.towards + share * np.eye(rule.towards.size)[guess]
-    ignore = {"probability": kept + share, "towards": (towards / (kept + share)).tolist()}
-    document = {**rule.document, "ignore": ignore}
+    kept = (1.0 - lottery.share) * rule.share
+    towards = kept * rule.towards + lottery.share * lottery.towards
+    share = kept + lottery.share
+    ignore = {"probability": share, "towards": (towards / share).tolist()}
+    document = {**rule.document, "ignore": ignore, "coins": "ids"}
     return Rule({**document, "digest": digest_of(document)})
 
 

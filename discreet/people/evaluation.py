@@ -26,7 +26,7 @@ from discreet.checks import as_numbers, check_columns, loss_table
 from discreet.errors import InputError
 from discreet.lazy import cached_property
 from discreet.measures.each_guess import LocalDifferentialPrivacy
-from discreet.measures.measure import Measure
+from discreet.measures.measure import Measure, Scope
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.region import Region
 from discreet.measures.registry import CONDITIONAL, MEASURES, measure_of
@@ -41,7 +41,7 @@ from discreet.people.labels import (
     encode_labels,
     groups,
 )
-from discreet.people.places import upper_limit
+from discreet.people.places import Lottery, upper_limit
 from discreet.people.region import binomial_limits, region_of
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
@@ -76,17 +76,7 @@ class Limits:
         return f"{self.estimate:.4g} ({self.low:.4g} to {self.high:.4g})"
 
 
-@dataclass(frozen=True, eq=False)
-class Lottery:
-    """That a guess is made with a probability, whoever the person is.
-
-    share, guess   the probability, and the place of the guess
-    before         the evaluation of the rule without it
-    """
-
-    share: float
-    guess: int
-    before: Evaluation
+_HALVINGS = 20  # of the interval in which the share of a lottery lies
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +94,9 @@ class Evaluation:
     counted      whether guesses were counted, not probabilities summed
     secrets      column → the evaluation of that sensitive column alone, where there are several
     columns      names of the sensitive columns, where there are several
-    lottery      what the rule was before it was diluted; None for any other rule
+    asymptotic   whether `at_most` holds for many people only, and is shorter
+    lottery      by which the rule is diluted; None for any other rule
+    before       the evaluation of the rule without its lottery
     """
 
     confidence: float
@@ -117,7 +109,9 @@ class Evaluation:
     counted: bool
     secrets: Mapping[Any, Evaluation] = field(default_factory=dict)
     columns: tuple[Any, ...] = ()
+    asymptotic: bool = False
     lottery: Lottery | None = None
+    before: Evaluation | None = None
 
     @cached_property
     def table(self) -> Array:
@@ -145,15 +139,16 @@ class Evaluation:
     @cached_property
     def region(self) -> Region:
         """Where the law of (X, Ŷ) lies with the confidence."""
-        if (lottery := self.lottery) is not None:
-            return lottery.before.region.diluted(lottery.share, lottery.guess)
+        if self.before is not None and self.lottery is not None:
+            return self.before.region.diluted(self.lottery.share, self.lottery.towards)
         return region_of(self.table, self.confidence, self.counted)
 
     @cached_property
     def region_given_truth(self) -> Region:
         """Where the law of (X, Ŷ) given each truth lies with the confidence."""
-        if (lottery := self.lottery) is not None:
-            return lottery.before.region_given_truth.diluted(lottery.share, lottery.guess)
+        if self.before is not None and self.lottery is not None:
+            given = self.before.region_given_truth
+            return given.diluted(self.lottery.share, self.lottery.towards)
         return region_of(
             np.concatenate([*self.by_truth], axis=1),
             self.confidence,
@@ -167,8 +162,7 @@ class Evaluation:
         errors.
         """
         own = MUTUAL_INFORMATION if self.measure.conditional else self.measure
-        lottery = self.lottery
-        before = {} if lottery is None else lottery.before.given
+        before = {} if self.before is None else self.before.given
         facts = zip(self.truths, self.by_truth, self.losses, strict=True)
         return {
             truth: replace(
@@ -178,7 +172,7 @@ class Evaluation:
                 by_truth=table[None],
                 losses=losses[None],
                 secrets={},
-                lottery=None if lottery is None else replace(lottery, before=before[truth]),
+                before=before.get(truth),
             )
             for truth, table, losses in facts
             if table.any()
@@ -198,8 +192,9 @@ class Evaluation:
         chosen = measure_of(measure)
         region = self.region_given_truth if chosen.conditional else self.region
         low, high = limits_of(chosen, region)
-        if (lottery := self.lottery) is not None:
-            high = chosen.diluted(lottery.before.leakage_by(chosen).high, lottery.share)
+        if self.before is not None and self.lottery is not None:
+            kept = chosen.diluted(self.before.leakage_by(chosen).high, self.lottery.share)
+            high = min(high, kept)
         estimate = (
             leakage_of(chosen, region.rates, region.shares, region.given)
             if len(self.guesses) > 1
@@ -212,11 +207,25 @@ class Evaluation:
         """The upper limit of the leakage alone, with the confidence; `leakage.high` has a lower
         limit beside it.
         """
-        if (lottery := self.lottery) is not None:
-            return self.measure.diluted(lottery.before.at_most, lottery.share)
+        if self.before is not None and self.lottery is not None:
+            return self.before.at_most_with(self.lottery)
+        return self._limit(None)
+
+    def at_most_with(self, lottery: Lottery) -> float:
+        """The same for the rule with a lottery."""
+        if self.measure.scope is not Scope.POSTERIOR:
+            return self.measure.diluted(self.at_most, lottery.share)
+        return min(self.at_most, self._limit(lottery))
+
+    def _limit(self, lottery: Lottery | None) -> float:
+        if self.asymptotic and self.counted:
+            tables = self.by_truth if self.measure.conditional else self.table[None]
+            level = self.measure.asymptotic_level(tables, 1.0 - self.confidence)
+            if level < np.inf:  # else the exact one, which holds for few people too
+                return self.measure.amount(level)
         table = np.concatenate([*self.by_truth], axis=1) if self.measure.conditional else self.table
         given = len(self.by_truth) if self.measure.conditional else 1
-        return upper_limit(self.measure, table, self.confidence, self.counted, given)
+        return upper_limit(self.measure, table, self.confidence, self.counted, given, lottery)
 
     @cached_property
     def leakages(self) -> Mapping[str, Limits]:
@@ -269,32 +278,41 @@ class Evaluation:
         """
         return all(found.at_most <= amount for _, found, amount in self.under(budget))
 
-    def scaled(self, people: int) -> Evaluation:
-        """The evaluation of so many people, with the same shares, whose guesses are counted."""
-        counts = np.round(self.by_truth * (people / max(self.people, 1)))
-        secrets = {name: each.scaled(people) for name, each in self.secrets.items()}
-        return replace(self, by_truth=counts, secrets=secrets, counted=True)
-
-    def diluted(self, share: float, guess: int) -> Evaluation:
-        """The evaluation of the rule that makes this guess with a probability, whoever the person
-        is, and else follows the rule.
-        """
-        constant = np.zeros_like(self.by_truth)
-        constant[:, guess] = self.by_truth.sum(axis=1)
+    def diluted(self, lottery: Lottery) -> Evaluation:
+        """The evaluation of the rule with a lottery."""
+        people = self.by_truth.sum(axis=1, keepdims=True)
+        drawn = lottery.towards[:, None] * people
         return replace(
             self,
-            by_truth=(1.0 - share) * self.by_truth + share * constant,
+            by_truth=(1.0 - lottery.share) * self.by_truth + lottery.share * drawn,
             counted=False,
-            secrets={name: each.diluted(share, guess) for name, each in self.secrets.items()},
-            lottery=Lottery(share, guess, self),
+            secrets={name: each.diluted(lottery) for name, each in self.secrets.items()},
+            lottery=lottery,
+            before=self,
         )
 
-    def dilution(self, budget: float | Mapping[Any, float]) -> float:
-        """The least share of a constant guess with which the rule keeps the budget, or each of
-        several, with the confidence; 1 if only the constant guess is known to.
+    def dilution(self, budget: float | Mapping[Any, float], towards: Array) -> Lottery:
+        """The lottery of the least share with which the rule keeps the budget, or each of several,
+        with the confidence; of share 1 if nothing less is known to.
+
+        towards: probabilities of the guesses that ignore the person [m]
         """
         parts = self.under(budget)
-        return max(found.measure.dilution(found.at_most, amount) for _, found, amount in parts)
+        return Lottery(
+            max(found._share_within(amount, towards) for _, found, amount in parts), towards
+        )
+
+    def _share_within(self, budget: float, towards: Array) -> float:
+        """The least share of a lottery with which the limit is within a budget."""
+        if self.measure.scope is not Scope.POSTERIOR or self.at_most <= budget:
+            return self.measure.dilution(self.at_most, budget)
+        low = 0.0
+        high = 1.0
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            kept = self.at_most_with(Lottery(middle, towards)) <= budget
+            low, high = (low, middle) if kept else (middle, high)
+        return high
 
     def breaks(self, budget: float | Mapping[Any, float]) -> bool:
         """Whether the leakage is more than the budget, or than one of several, with
@@ -330,11 +348,16 @@ class Evaluation:
             ]
         return [part for part in parts if part[1].leakage.low > part[2]]
 
+    @property
+    def sure(self) -> str:
+        """The confidence in words."""
+        return f"{100.0 * self.confidence:g} %" + ", asymptotically" * self.asymptotic
+
     def statement(self, budget: float | Mapping[Any, float] | None = None) -> str:
         """One sentence about people, with the confidence; of whether a budget is kept if one is
         given, or one a column.
         """
-        sure = f"{100.0 * self.confidence:g} %"
+        sure = self.sure
         counted = f"({self.people:,} people)"
         errs = f"errs between {self.error.low:.4g} and {self.error.high:.4g}"
         parts = [("", self, np.inf)] if budget is None else self.under(budget)
@@ -359,6 +382,27 @@ class Evaluation:
         return (
             f"not shown for people, {sure}: the guess leaks {at_most}{alone}, which is no "
             f"proof of {asked} {counted}"
+        )
+
+    def keeps(self, budget: float | Mapping[Any, float]) -> bool:
+        """Whether the guesses of these very people leak at most the budget."""
+        return all(each.leakage.estimate <= amount for _, each, amount in self.under(budget))
+
+    def cohort_statement(self, budget: float | Mapping[Any, float] | None = None) -> str:
+        """One sentence about these very people, where decisions were made about them and nobody
+        else: what their guesses leaked is known, and not limited.
+        """
+        parts = [("", self, np.inf)] if budget is None else self.under(budget)
+        leaked = " and ".join(
+            f"{each.leakage.estimate:.4g}{_of(each)}{about}" for about, each, _ in parts
+        )
+        asked = ""
+        if budget is not None:
+            asked = f", {'within' if self.keeps(budget) else 'more than'} {_budgets(parts)}"
+        made = "their guesses" if self.counted else "on average over its coins, the rule's guesses"
+        return (
+            f"holds exactly for this cohort of {self.people:,} people: {made} leak {leaked}"
+            f"{asked}, and err {self.error.estimate:.4g}; nothing is said about other people"
         )
 
     @property
@@ -496,6 +540,8 @@ def evaluate(
     group_labels: Sequence[Any] | Mapping[Any, Sequence[Any]] | None = None,
     loss_matrix: Any = None,
     soft: bool = False,
+    asymptotic: bool = False,
+    ids: Any = None,
 ) -> Evaluation:
     """What a fixed rule does to people who had no part in its making.
 
@@ -518,6 +564,11 @@ def evaluate(
                          one; or the values of each sensitive column by name
     loss_matrix          loss of guess i' when the truth is i, in the order of the guesses; 0/1 by
                          default
+    asymptotic           limit the leakage alone (`at_most`, `holds`) by a likelihood ratio:
+                         shorter, and right for many people only. Mutual information has such a
+                         limit; where a guess and a group hardly meet, the exact one stands
+    ids                  an integer or a text for each person, that decides the coins of a rule that
+                         takes them
     soft                 ask the rule for `predict_proba`, the probabilities with which it draws its
                          guesses, as `Rule` and `PrivateClassifier` have it: no coin is tossed.
                          Those of other classifiers are about the truth
@@ -544,7 +595,8 @@ def evaluate(
     if soft:
         guesses, known = _state_guesses(rule_or_predictions, X, known)
     elif hasattr(rule_or_predictions, "predict"):
-        guesses = rule_or_predictions.predict(*_arguments(X))
+        coins = {} if ids is None else {"ids": ids}
+        guesses = rule_or_predictions.predict(*_arguments(X), **coins)
     truth = column(y, "y")
     joined = groups(sensitive_features)
     found_groups, codes = encode_labels(joined, "sensitive_features", named)
@@ -574,7 +626,17 @@ def evaluate(
     ) -> Evaluation:
         tables = _tables(weights, true_codes, len(truths), codes, len(labels))
         return Evaluation(
-            level, chosen, known, labels, truths, tables, losses, counted, secrets, several
+            level,
+            chosen,
+            known,
+            labels,
+            truths,
+            tables,
+            losses,
+            counted,
+            secrets,
+            several,
+            asymptotic,
         )
 
     alone = {}

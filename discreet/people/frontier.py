@@ -28,6 +28,7 @@ from discreet.people.deployed import Rule
 from discreet.people.design import RuleDesign
 from discreet.people.evaluation import Evaluation, unit_of
 from discreet.people.labels import TOGETHER, about, unnamed
+from discreet.people.places import Lottery
 from discreet.people.promise import Budgets, PeoplePoint
 from discreet.problems.problem import Problem
 from discreet.showing.data import plain
@@ -235,6 +236,9 @@ def frontier_of(
             )
     each = 1.0 - (1.0 - confidence) / ((1 + len(asked)) * steps.size)
     made = [(step, design(step)) for step in steps.tolist()]
-    found = tuple(PeoplePoint(step, one, look(one.rule, each)) for step, one in made)
+    found = tuple(
+        PeoplePoint(step, one, look(one.rule, each), Lottery(0.0, one.towards))
+        for step, one in made
+    )
     measures = {name: budget.measure for name, budget in asked.items()}
     return PeopleFrontier(measures, confidence, found)

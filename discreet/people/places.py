@@ -16,7 +16,9 @@ Intersection–Union Tests and Equivalence Confidence Sets, Statistical Science 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -30,33 +32,50 @@ _ODDS = 0.75  # of the level, for odds ratios; the rest is for rates
 _AT_ONCE = 128  # places
 
 
+@dataclass(frozen=True, eq=False)
+class Lottery:
+    """That a guess is drawn by `towards` [m] for a share of the people, whoever they are."""
+
+    share: float
+    towards: Array
+
+
 def upper_limit(
-    measure: Measure, table: Array, confidence: float, counted: bool = True, given: int = 1
+    measure: Measure,
+    table: Array,
+    confidence: float,
+    counted: bool = True,
+    given: int = 1,
+    lottery: Lottery | None = None,
 ) -> float:
     """What the leakage does not exceed, with the confidence; arguments as `region_of` takes them.
 
-    It holds on its own: limits by several measures need not hold together.
+    It holds on its own: limits by several measures need not hold together. lottery: of the guesses
+    in the table, by which the rule is diluted.
     """
-    n = table.shape[1] // given
-    if measure.contrast is None or min(len(table), n) == 1:
-        return highest_of(measure, region_of(table, confidence, counted, given, upper=True))
+    m, n = len(table), table.shape[1] // given
+    drawn = Lottery(0.0, np.zeros(m)) if lottery is None else lottery
+    if measure.contrast is None or min(m, n) == 1:
+        region = region_of(table, confidence, counted, given, upper=True)
+        if lottery is not None:
+            region = region.diluted(lottery.share, lottery.towards)
+        return highest_of(measure, region)
     level = 1.0 - confidence
     if measure.contrast is Contrast.PAIR:
-        return measure.amount(_largest(measure, _pairs(table), 0.5, level, counted))
+        return measure.amount(_largest(measure, _pairs(table), drawn, 0.5, level, counted))
     shares = binomial_limits(table.sum(axis=0), np.full(n, table.sum()), 0.05 * level)[0]
     return measure.amount(
         max(
-            _largest(measure, _against_others(table, j), float(share), 0.95 * level, counted)
+            _largest(measure, _against_others(table, j), drawn, float(share), 0.95 * level, counted)
             for j, share in enumerate(shares)
         )
     )
 
 
 def _pairs(table: Array) -> Array:
-    """The tables [places, 2, 2] of each guess and each two groups; two guesses make one place."""
+    """The tables [places, 2, 2] of each two groups, for each guess in turn."""
     first, second = np.array(list(combinations(range(table.shape[1]), 2))).T
-    guesses = table[: 1 if len(table) == 2 else None]
-    return _two_by_two(guesses[:, first], guesses[:, second], table.sum(axis=0)[[first, second]])
+    return _two_by_two(table[:, first], table[:, second], table.sum(axis=0)[[first, second]])
 
 
 def _against_others(table: Array, group: int) -> Array:
@@ -75,9 +94,11 @@ def _two_by_two(first: Array, second: Array, people: Array) -> Array:
     return tables.reshape(2, 2, -1).transpose(2, 0, 1)
 
 
-def _largest(measure: Measure, tables: Array, share: float, level: float, counted: bool) -> float:
-    """Upper limit of the largest level at these places, where a share of the people is in the first
-    group.
+def _largest(
+    measure: Measure, tables: Array, lottery: Lottery, share: float, level: float, counted: bool
+) -> float:
+    """Upper limit of the largest level at these places, as many for each guess, where a share of
+    the people is in the first group.
     """
     of_odds = _ODDS * level if counted else 0.0
     people = tables.sum(axis=1)
@@ -88,10 +109,14 @@ def _largest(measure: Measure, tables: Array, share: float, level: float, counte
     low = np.where(some, low, 0.0)
     high = np.where(some, high, 1.0)
     shares = np.array([share, 1.0 - share])
+    drawn = lottery.share * np.repeat(lottery.towards, len(tables) // len(lottery.towards))
 
-    def values(first: Array, second: Array) -> Array:
-        """The levels [...] where both groups have these rates of the guess."""
-        rates = np.stack([first, second], axis=-1)
+    def values(first: Array, second: Array, here: Any = slice(None)) -> Array:
+        """The levels [places, ...] where both groups have these rates of the guess before the
+        lottery.
+        """
+        added = drawn[here].reshape(-1, *[1] * first.ndim)
+        rates = (1.0 - lottery.share) * np.stack([first, second], axis=-1) + added
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             both = [
                 measure.contributions(each.reshape(-1, 2), shares) for each in (rates, 1.0 - rates)
@@ -111,7 +136,7 @@ def _largest(measure: Measure, tables: Array, share: float, level: float, counte
             odds = odds_limits(tables[here], 2.0 * of_odds)
             odds = np.stack([np.minimum(odds[:, 0], 0.0), np.maximum(odds[:, 1], 0.0)], axis=-1)
         w_low, w_high, v_low, v_high = odds_boxes(low[here], high[here], odds)
-        corners = np.maximum(values(w_low, v_high), values(w_high, v_low))
+        corners = np.maximum(values(w_low, v_high, here), values(w_high, v_low, here))
         within = np.where(v_low <= v_high, corners, 0.0).max(axis=1)
         found = max(found, float(np.minimum(within, boxes[here]).max()))
     return found * (1.0 + OUTWARD)

@@ -4,7 +4,8 @@ calibration.
 A third of the people at a time gets probabilities from a copy of the classifier that was fitted on
 the others. On all of them a calibration p → softmax(a log p + b) is fitted, which has one slope and
 an offset for each label. The classifier that is used afterwards is fitted on everybody and
-calibrated by the same numbers.
+calibrated by the same numbers. People whose record occurs often get their probabilities from it
+too, as none of them has much say in it.
 
 By default the classifier is scikit-learn's histogram gradient boosting. The columns of a data frame
 go through its `ColumnTransformer` first: numbers pass, times are seconds, and an `OrdinalEncoder`
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
 from discreet.people.folder import as_text, numbers_of
+from discreet.people.rows import Rows, take_rows
 from discreet.problems.frames import Codes, is_missing
 
 FOLDS = 3
@@ -76,28 +78,28 @@ class SideBySide:
 
 def calibrate(
     estimator: Any,
-    table: Any,
+    people: Rows,
     codes: Codes,
     labels: int,
-    weight: Array | None,
     rng: np.random.Generator,
     *,
     weighed: bool = True,
 ) -> tuple[Calibrated, Array]:
-    """A classifier of these codes, calibrated, and cross-fitted probabilities of these people
-    [people, labels].
+    """A classifier of these codes, calibrated, and probabilities of these people [people, labels]:
+    cross-fitted or, of frequent records, its own.
 
-    estimator: one with `fit` and `predict_proba`, which is copied; None for the default. weight
-    [people], or None for equal. weighed: whether the classifier is given the weights, as the
-    calibration is.
+    estimator: one with `fit` and `predict_proba`, which is copied; None for the default. weighed:
+    whether the classifier is given the weights, as the calibration is.
     """
+    table = people.table
+    weight = people.weight
     known = np.unique(codes)
     if known.size == 1:
         offset = np.where(np.arange(labels) == known[0], 0.0, -np.inf)
         return Calibrated(None, known, 1.0, offset), np.tile(np.exp(offset), (codes.size, 1))
     raw = np.empty((codes.size, labels))
     own = weight if weighed else None
-    for inside, outside in _folds(codes, rng):
+    for inside, outside in _folds(codes, people.person, rng):
         seen = np.unique(codes[inside])
         if seen.size == 1:
             raw[outside] = np.clip(np.arange(labels) == seen[0], LEAST, 1.0)
@@ -114,15 +116,26 @@ def calibrate(
         np.log(raw), codes, known, np.ones(codes.size) if weight is None else weight
     )
     model = _fit(estimator, table, codes, own, rng)
+    if (frequent := people.frequent).size:
+        raw[frequent] = _raw(model, take_rows(table, frequent), known, labels)
     return Calibrated(model, known, slope, offset), _softmax(slope * np.log(raw) + offset)
 
 
-def _folds(codes: Codes, rng: np.random.Generator) -> Iterator[tuple[Codes, Codes]]:
-    """(fitted, held out) people of each fold; labels are spread evenly."""
-    order = rng.permutation(codes.size)
-    order = order[np.argsort(codes[order], kind="stable")]
-    fold = np.empty(codes.size, dtype=np.intp)
-    fold[order] = np.arange(codes.size) % FOLDS
+def _folds(
+    codes: Codes, person: Codes | None, rng: np.random.Generator
+) -> Iterator[tuple[Codes, Codes]]:
+    """(fitted, held out) rows of each fold; labels are spread evenly, and all rows of a person are
+    in one fold.
+    """
+    first = np.arange(codes.size)
+    if person is not None:  # the label of somebody's first row stands for all
+        _, first, person = np.unique(person, return_index=True, return_inverse=True)
+    order = rng.permutation(first.size)
+    order = order[np.argsort(codes[first[order]], kind="stable")]
+    fold = np.empty(first.size, dtype=np.intp)
+    fold[order] = np.arange(first.size) % FOLDS
+    if person is not None:
+        fold = fold[person]
     for k in range(FOLDS):
         if (fold == k).any():
             yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
@@ -259,11 +272,6 @@ def _softmax(scores: Array) -> Array:
 
 def _rows(table: Any) -> int:
     return int(table.shape[0])
-
-
-def take_rows(table: Any, rows: Codes) -> Any:
-    """Some rows of a data frame or an array."""
-    return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
 def classifier_of(table: Any, enough: bool, seed: int) -> Any:

@@ -3,9 +3,10 @@ no part in its making.
 
 Rules are designed for a ladder of budgets, from one that the design people alone choose. A rule
 passes if the upper confidence limit of its leakage on the calibration people is within the budget
-asked for. The first that does not pass ends the search. It is *diluted*: mixed with the best
-constant guess until its limit is within the budget (`Measure.dilution`). Of the diluted rule and
-the last that passed, the one is taken that errs less in the model.
+asked for. The first that does not pass ends the search. It is *diluted*: a lottery guesses for a
+share of the people, whoever they are, so large that the limit is within the budget
+(`Evaluation.dilution`). Of the diluted rule and the last that passed, the one is taken that errs
+less in the model.
 
 A rule that leaks more than the budget passes, or is diluted too little, only if its limit fails,
 which has probability 1 − confidence at most. What is taken breaks the budget only if that happened
@@ -36,6 +37,7 @@ from discreet.people.deployed import Rule
 from discreet.people.design import RuleDesign, diluted_rule, each_secret_of
 from discreet.people.evaluation import Evaluation, Limits
 from discreet.people.labels import about, unnamed
+from discreet.people.places import Lottery
 from discreet.problems.constraint import LeakageBudget
 
 LADDER = tuple(float(0.02 ** (1.0 - k / 19.0)) for k in range(39))
@@ -58,18 +60,18 @@ class PeoplePoint:
 
     share    of the budgets asked for, for which the rule was designed
     people   what the rule does to them; if it is diluted, on average over its lottery
-    lottery  probability of the best constant guess, with which the rule is diluted
+    lottery  by which the rule is diluted; of share 0 if it is not
     """
 
     share: float
     design: RuleDesign
     people: Evaluation
-    lottery: float = 0.0
+    lottery: Lottery
 
     @property
     def rule(self) -> Rule:
         """To save and to deploy."""
-        return diluted_rule(self.design.rule, self.lottery, self.design.best_constant)
+        return diluted_rule(self.design.rule, self.lottery)
 
     @property
     def model_error(self) -> float:
@@ -86,7 +88,11 @@ class PeoplePoint:
             | {f"leakage{end}": value for end, value in _named(self.people.each[name].leakage)}
             for name, told in self.design.in_model.items()
         }
-        known = {"share": self.share, "lottery": self.lottery, "model_error": self.model_error}
+        known = {
+            "share": self.share,
+            "lottery": self.lottery.share,
+            "model_error": self.model_error,
+        }
         return {**known, **error, **each_secret_of(each)}
 
 
@@ -122,7 +128,7 @@ class Promise:
     @property
     def statement(self) -> str:
         """One sentence about people."""
-        sure = f"{100.0 * self.confidence:g} %"
+        sure = self.tried[-1].people.sure
         people = f"{self.tried[-1].people.people:,} calibration people"
         limits = self.budgets
         asked = (
@@ -131,16 +137,16 @@ class Promise:
         )
         if (taken := self.taken) is not None:
             designed = _join_words(f"{amount:.4g}" for amount in taken.design.budgets.values())
-            seen = self.tried[-1].people if taken.lottery else taken.people
+            seen = self.tried[-1].people if taken.lottery.share else taken.people
             leaked = _join_words(f"{seen.each[name].leakage.estimate:.4g}" for name in limits)
             looked = f"({people}; designed for {designed}, leaked {leaked})"
             kept = f"holds for people, {sure}: the guess leaks at most {asked} {looked}"
-            if not taken.lottery:
+            if not taken.lottery.share:
                 return kept
             perhaps = _join_words(f"{seen.each[name].at_most:.4g}" for name in limits)
             return (
-                f"{kept}; as that rule may leak {perhaps}, a lottery makes the same guess for "
-                f"{100.0 * taken.lottery:.3g} % of the people, whoever they are"
+                f"{kept}; as that rule may leak {perhaps}, a lottery guesses for "
+                f"{100.0 * taken.lottery.share:.3g} % of the people, whoever they are"
             )
         leasts = _join_words(f"{each:.2g}{about(name)}" for name, each in self.leasts.items())
         why = f"who can promise about {leasts} at the least"
@@ -158,9 +164,8 @@ class Promise:
             )
             why = f"{why}, and for whom the most private one leaked {_join_words(told)}"
         return (
-            f"holds for people, {sure}: the guess leaks nothing, as it is always the same; no "
-            "other rule could be shown to "
-            f"keep {asked} with {people}, {why}"
+            "CONSTANT: the guess is always the same and leaks nothing; no other rule could be "
+            f"shown, {sure}, to keep {asked} with {people}, {why}"
         )
 
 
@@ -193,15 +198,15 @@ def try_ladder(
     taken: PeoplePoint | None = None
     for share in shares:
         made = design(share)
-        step = PeoplePoint(share, made, look(made.rule))
+        people = look(made.rule)
+        lottery = people.dilution(asked, made.towards)
+        step = PeoplePoint(share, made, people, Lottery(0.0, made.towards))
         tried.append(step)
-        lottery = step.people.dilution(asked)
-        if lottery:
-            diluted = replace(step, lottery=lottery)
-            least = made.diluted_error(1.0) if taken is None else taken.model_error
+        if lottery.share:
+            diluted = PeoplePoint(share, made, people.diluted(lottery), lottery)
+            least = made.constant_error if taken is None else taken.model_error
             if diluted.model_error < least:
-                people = step.people.diluted(lottery, made.best_constant)
-                taken = replace(diluted, people=people)
+                taken = diluted
             break
         taken = step
         if made.is_plain:
@@ -218,17 +223,17 @@ def _beginning(
     """A stride below the rung whose diluted rule is expected to err least.
 
     A search in strides from the budget asked for, as long as that helps. It stops below the best,
-    since rules that pass lead upward. Rules that cannot be diluted are tried from the bottom.
+    since rules that pass lead upward. Where nothing helps, rules are tried from the bottom.
     """
 
     def error(rung: int) -> float:
         made = design(LADDER[rung])
-        return made.diluted_error(foresee(made).dilution(asked))
+        return made.diluted_error(foresee(made).dilution(asked, made.towards))
 
     whole = int(np.searchsorted(LADDER[:-1], 1.0))
     rung = whole
     least = error(rung)
-    if least >= design(LADDER[rung]).diluted_error(1.0):
+    if least >= design(LADDER[rung]).constant_error:
         return 0
     for stride in (_STRIDE, -_STRIDE):
         while 0 <= rung + stride < len(LADDER) and (other := error(rung + stride)) < least:

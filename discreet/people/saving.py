@@ -54,7 +54,9 @@ def save(
         name: version_of(name) for name in ("discreet", "numpy", "scikit-learn", "onnx", "skl2onnx")
     }
     about = {
+        "constant": private.constant_,
         "statement": private.statement_,
+        "least": None if private.promise_ is None else private.promise_.least,
         "asked": {**_request(private), **told.get("asked", {})},
         "data": {**private.data_, **told.get("data", {})},
         "tried": _trial_records(private.promise_),
@@ -100,6 +102,7 @@ def _trial_records(promise: Any) -> list[dict[str, Any]]:
     # However many were tried before one did not pass.
     each = 1.0 - (1.0 - promise.confidence) / len(LADDER)
     taken = promise.taken
+    share, lottery = (None, 0.0) if taken is None else (taken.share, taken.lottery.share)
     return [
         {
             "share": step.share,
@@ -107,8 +110,8 @@ def _trial_records(promise: Any) -> list[dict[str, Any]]:
             "error": vars(replace(step.people, confidence=each).error),
             **_leaks(step),
             "passed": step.people.holds(amounts(promise.budgets)),
-            "taken": taken is not None and taken.share == step.share,
-            "lottery": taken.lottery if taken is not None and taken.share == step.share else 0.0,
+            "taken": step.share == share,
+            "lottery": lottery if step.share == share else 0.0,
         }
         for step in promise.tried
     ]

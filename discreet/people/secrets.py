@@ -12,16 +12,28 @@ from typing import Any
 
 import numpy as np
 
-from discreet.checks import positive
+from discreet.checks import brief, positive
 from discreet.errors import InputError
 from discreet.measures.measure import Measure
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.registry import measure_of
-from discreet.people.labels import TOGETHER, column, columns_of, encode_labels, groups, objects
+from discreet.people.labels import (
+    TOGETHER,
+    about,
+    column,
+    columns_of,
+    encode_labels,
+    groups,
+)
 from discreet.problems.constraint import LeakageBudget, constraint_of
 from discreet.problems.frames import Codes
 from discreet.problems.problem import Problem, shares_of_bayes
 from discreet.problems.samples import each_secret
+
+RARE = "other groups"
+"""The label of all rare groups together."""
+
+_CHANCE = 20  # people below whom two columns may say the same by chance
 
 Labels = tuple[Any, ...]
 Secrets = Mapping[Any, tuple[Labels, Codes]]
@@ -96,9 +108,72 @@ def secrets_of(values: Any, people: int, *, by_column: bool) -> Secrets:
     return found
 
 
-def known_values(values: Any, secrets: Mapping[Any, Labels]) -> dict[Any, Any]:
-    """The sensitive features of other people, whose labels must be known; InputError for one that
-    is new.
+def name_groups(secrets: Secrets, groups: Any) -> Secrets:
+    """The secrets with these groups, one list or one for each column by name: a group that nobody
+    has is among them, and the code of everybody else is −1. Raises InputError.
+    """
+    if not isinstance(groups, Mapping | None) and len(secrets) > 1:
+        raise InputError("groups is one list; give a list for each sensitive column by its name")
+    named = each_secret(groups, [str(name) for name in secrets], "groups", every=False)
+    return {
+        name: (labels, codes) if wanted is None else _among(labels, codes, tuple(wanted))
+        for (name, (labels, codes)), wanted in zip(secrets.items(), named, strict=True)
+    }
+
+
+def _among(labels: Labels, codes: Codes, wanted: Labels) -> tuple[Labels, Codes]:
+    if len(set(wanted)) < max(2, len(wanted)):
+        raise InputError(f"groups is {list(wanted)}; name two different groups at least")
+    place = {label: code for code, label in enumerate(wanted)}
+    return wanted, np.array([place.get(label, -1) for label in labels])[codes]
+
+
+def warnings_about_secrets(truths: Codes, secrets: Secrets) -> list[str]:
+    """Sentences about secrets that a guess cannot hide."""
+    found = []
+    for name, (labels, codes) in secrets.items():
+        pairs = np.unique(truths * len(labels) + codes).size
+        if truths.size >= _CHANCE and pairs == len(labels) == truths.max() + 1:
+            told = f"sensitive_features{about(name)} and y say the same of everybody"
+            found.append(f"{told}; a guess cannot hide what it is about")
+    return found
+
+
+def among(secrets: Secrets) -> Codes:
+    """The people who belong to groups that a promise is about."""
+    return np.flatnonzero(np.all([codes >= 0 for _, codes in secrets.values()], axis=0))
+
+
+def join_rare(secrets: Secrets, fitted: Codes, rare: str, least: int) -> Secrets:
+    """The secrets whose groups of fewer than `least` fitted people are one group, `RARE`, or whose
+    people have code −1.
+
+    The people on whom a promise is shown have no say in which groups are rare.
+
+    fitted: the people who are fitted on; rare: "merge" or "exclude". Raises InputError.
+    """
+    if rare not in ("merge", "exclude"):
+        raise InputError(f'rare_groups is {brief(rare)}; give "merge" or "exclude"')
+    found = dict[Any, tuple[Labels, Codes]]()
+    for name, (labels, codes) in secrets.items():
+        times = np.bincount(codes[fitted], minlength=len(labels))
+        kept = [code for code in range(len(labels)) if times[code] >= least]
+        if len(kept) < 2:
+            told = f"{len(kept)} groups{about(name)} have {least} people or more"
+            raise InputError(f"{told}; give a smaller rare_below")
+        if len(kept) == len(labels):
+            found[name] = labels, codes
+            continue
+        place = np.full(len(labels), len(kept) if rare == "merge" else -1)
+        place[kept] = np.arange(len(kept))
+        others = (RARE,) if rare == "merge" else ()
+        found[name] = (*(labels[code] for code in kept), *others), place[codes]
+    return found
+
+
+def known_codes(values: Any, secrets: Mapping[Any, Labels]) -> dict[Any, Codes]:
+    """The codes of the sensitive features of other people, whose labels must be known; InputError
+    for one that is new.
     """
     if TOGETHER in secrets:
         return {TOGETHER: _known(groups(values), "sensitive_features", secrets[TOGETHER])}
@@ -113,14 +188,16 @@ def known_values(values: Any, secrets: Mapping[Any, Labels]) -> dict[Any, Any]:
     }
 
 
-def _known(values: Any, what: str, labels: Labels) -> Any:
+def _known(values: Any, what: str, labels: Labels) -> Codes:
     found, codes = encode_labels(values, what, labels)
-    if len(found) > len(labels):
+    if RARE in labels:
+        codes = np.where(codes < len(labels), codes, labels.index(RARE))
+    elif len(found) > len(labels):
         raise InputError(
-            f"there is a group {found[-1]!r} that nobody had when the classifier was fitted; leave "
-            "it out"
+            f"there is a group {found[-1]!r} that was not among those when the classifier was "
+            "fitted; leave it out"
         )
-    return objects(labels)[codes]
+    return np.asarray(codes)
 
 
 def _named(values: Any) -> dict[Any, Any]:

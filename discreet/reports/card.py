@@ -19,7 +19,18 @@ from discreet.showing.values import Facts, Part, Section, Sentences, Table
 FORMAT = "discreet rule card"
 VERSION = 1
 
-_ABOUT = ("asked", "data", "people", "tried", "curve", "model", "graph", "made", "versions")
+_ABOUT = (
+    "least",
+    "asked",
+    "data",
+    "people",
+    "tried",
+    "curve",
+    "model",
+    "graph",
+    "made",
+    "versions",
+)
 
 
 def card_data(rule: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,6 +39,7 @@ def card_data(rule: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
+        "constant": bool(about.get("constant")),
         "rule": rule["digest"],
         "guesses": rule["guesses"],
         "groups": rule["groups"],
@@ -275,7 +287,7 @@ def _trial_parts(
         lines.append([*line, _number(row["error"]["estimate"]), verdict])
     note = (
         "Rules were tried from a budget on that the other people chose. The last that was shown to "
-        "keep the budget is taken, or the next one, with a lottery that makes the same guess for a "
+        "keep the budget is taken, or the next one, with a lottery that guesses for a "
         "share of the people. The numbers are those without a lottery."
     )
     return [note, figure, Table("Rules that were tried", [*heads, "errors", ""], lines)]

@@ -2,6 +2,7 @@
 refusals, nothing overwritten.
 """
 
+import contextlib
 import csv
 import json
 import sys
@@ -187,6 +188,10 @@ def test_a_promise_that_new_people_break_is_exit_code_1(place, tmp_path):
     few.write_text("\n".join(text[:40]) + "\n", encoding="utf-8")
     assert run(f"evaluate {place / 'rule'} {few}").exit_code == 0
     assert run(f"evaluate {place / 'rule'} {few} --leakage 0.1").exit_code == 1
+    cohort = run(f"evaluate {place / 'rule'} {few} --leakage 0.5 --cohort")
+    assert cohort.exit_code == 0
+    assert "holds exactly for this cohort of 39 people" in " ".join(cohort.stdout.split())
+    assert run(f"evaluate {place / 'rule'} {broken} --leakage 0.1 --cohort").exit_code == 1
 
 
 def test_several_secrets_another_measure_and_a_fraction(place, tmp_path):
@@ -270,17 +275,17 @@ def test_bad_input_is_one_sentence(place, tmp_path, more, complaint):
             "x,m,1\ny,m,2\nz,m,2\n",
             "column 'sex' of {0} is the same for everybody, so there is nothing to hide",
         ),
-        ("x,m,1\ny,f,2\n", "{0} has 2 people; give at least 3"),
+        ("x,m,1\ny,f,2\n", "2 people; give at least 3"),
         (
             "x,m,1\ny,f,2\nz,f,2\n",
-            "{0} has 3 people, of whom --calibration 0.25 keeps nobody apart",
+            "3 people, of whom calibration=0.1 keeps nobody apart",
         ),
     ],
 )
 def test_labels_that_are_none_are_refused(tmp_path, cells, complaint):
     people = tmp_path / "people.csv"
     people.write_text("job,sex,income\n" + cells, encoding="utf-8")
-    asked = f"--hide sex --guess income --leakage 0.1 --out {tmp_path / 'rule'}"
+    asked = f"--hide sex --guess income --leakage 0.1 --calibration 0.1 --out {tmp_path / 'rule'}"
     assert complaint.format(people) in refused(f"fit {people} {asked}")
 
 
@@ -309,13 +314,52 @@ def test_a_column_that_names_people_is_pointed_out(tmp_path, cell, kind):
     people = tmp_path / "people.csv"
     lines = [f"{cell.format(k % 60)},{k % 7},{'fm'[k % 2]},{'yn'[k % 3 == 0]}" for k in range(72)]
     people.write_text("\n".join(["name,n,sex,paid", *lines]) + "\n", encoding="utf-8")
-    said = run(
-        f"fit {people} --hide sex --guess paid --leakage 1 --out {tmp_path / 'rule'}",
+    asked = f"fit {people} --hide sex --guess paid --leakage 1 --out {tmp_path / 'rule'}"
+    warns = pytest.warns(ds.InputWarning, match=f"'name' has nearly as many {kind}")
+    with warns if kind else contextlib.nullcontext():
+        assert run(asked).exit_code == 0
+
+
+def test_a_rule_that_is_constant_says_so_first_and_may_fail(place, tmp_path):
+    asked = f"fit {place / 'people.csv'} {ASKED} --leakage 0"
+    said = run(f"{asked} --out {tmp_path / 'rule'} --fail-if-constant --json")
+    assert said.exit_code == 1
+    card = json.loads(said.stdout)
+    assert card["constant"] is True
+    assert card["statement"].startswith("CONSTANT: ")
+    assert 0.0 < card["least"] < 0.1
+    assert run(f"{asked} --out {tmp_path / 'other'}").exit_code == 0
+    page = (tmp_path / "rule" / "card.html").read_text(encoding="utf-8")
+    assert page.index("CONSTANT") < page.index("What it does to people")
+
+
+def test_expected_errors_are_drawn_before_a_budget_is_chosen(place, tmp_path):
+    out = tmp_path / "prospects"
+    found = run(f"fit {place / 'people.csv'} {ASKED} --frontier --out {out} --json")
+    assert found.exit_code == 0, found.stderr
+    points = json.loads(found.stdout)["points"]
+    assert len(points) == 24
+    assert points[0]["error"] > points[-1]["error"]
+    assert (out / "prospects.svg").read_text(encoding="utf-8").startswith("<svg")
+    drawn = run(f"fit {place / 'people.csv'} {ASKED} --frontier --out {out} --force")
+    assert "lottery" in drawn.stdout
+
+
+def test_groups_persons_and_rare_groups_are_options(place, tmp_path):
+    asked = f"fit {place / 'people.csv'} {ASKED} --leakage 0.2"
+    assert "two different groups" in refused(f"{asked} --groups f --out {tmp_path / 'rule'}")
+    found = run(f"{asked} --groups f,m --person customer --out {tmp_path / 'rule'}")
+    assert "about people of the groups f, m" in " ".join(found.stdout.split())
+    assert "promise is 'sure'" in refused(f"{asked} --promise sure --out {tmp_path / 'other'}")
+    assert "rare_groups" in refused(f"{asked} --rare drop --out {tmp_path / 'other'}")
+
+
+def test_plan_says_how_many_people_a_promise_needs():
+    found = run("plan --leakage 0.05 --measure parity-difference --groups 0.8,0.2 --json")
+    needed = json.loads(found.stdout)["calibration_people"]
+    assert 1000 < needed < 4000
+    assert (
+        f"{needed:,}"
+        in run("plan --leakage 0.05 --measure parity-difference --groups 0.8,0.2").stdout
     )
-    assert said.exit_code == 0
-    told = (
-        f"column 'name' has nearly as many {kind} as people; if it says who a person is, leave "
-        "it out with --ignore name"
-    )
-    assert (told in said.stderr) == bool(kind)
-    assert said.stderr.count("--ignore") == bool(kind)
+    assert "--groups is 'many'" in refused("plan --leakage 0.05 --groups many")

@@ -194,13 +194,15 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(kind, fitte
         frame = rng.choice(np.array([0.0, 0.1, 2.5, np.nan]), size=(300, 3))
         new = rng.choice(np.array([0.0, -0.0, 0.1, 1e300, np.nan]), size=(400, 3))
         group = rng.integers(0, 2, 300)
+        truth = np.where(group ^ (rng.random(300) < 0.1), "yes", "no")
         boosting = HistGradientBoostingClassifier(max_iter=3)
         private = ds.PrivateClassifier(
             boosting, boosting, budget=0.05, calibration=0, random_state=0
         )
-        private.fit(frame, np.where(group, "yes", "no"), sensitive_features=group)
+        private.fit(frame, truth, sensitive_features=group)
     document = dict(private.rule_.document)
     document["ignore"] = {"probability": 1.0, "towards": [0.5, 0.5]}  # everybody draws
+    document["coins"] = "records"
     kept = private.rule_
     private.rule_ = _signed(document)
     try:

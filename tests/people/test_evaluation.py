@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.measures.registry import measure_of
 from discreet.people.design import Labels, constant_rule
 from discreet.people.evaluation import OTHER
+from discreet.people.extremes import leakage_of
 
 PEOPLE = 4000
 
@@ -280,3 +282,73 @@ def test_what_cannot_be_evaluated_is_refused_in_a_sentence(changed, complaint):
     given = {"rule_or_predictions": guess, "y": truth, "sensitive_features": group, **changed}
     with pytest.raises(ds.InputError, match=complaint):
         ds.evaluate(given.pop("rule_or_predictions"), None, given.pop("y"), **given)
+
+
+def test_a_cohort_is_known_exactly():
+    group, guess = ["f"] * 10 + ["m"] * 10, [*"a" * 6, *"b" * 4, *"a" * 3, *"b" * 7]
+    found = ds.evaluate(guess, None, guess, sensitive_features=group, measure="parity-difference")
+    told = "20 people: their guesses leak 0.3 of parity-difference"
+    assert told in found.cohort_statement()
+    assert ", within the budget of 0.3, and err 0;" in found.cohort_statement(0.3 + 1e-9)
+    assert ", more than the budget of 0.2, and err 0;" in found.cohort_statement(0.2)
+    soft = ds.evaluate(
+        np.array([[0.6, 0.4]] * 10 + [[0.3, 0.7]] * 10),
+        None,
+        guess,
+        sensitive_features=group,
+        measure="parity-difference",
+    )
+    assert "on average over its coins" in soft.cohort_statement()
+    assert " leak 0.3 of" in soft.cohort_statement()
+
+
+def test_coins_of_people_are_passed_to_the_rule():
+    class Drawing:
+        possible_guesses = ("a", "b")
+
+        def predict(self, table, ids):
+            return np.where(np.asarray(ids) % 2, "a", "b")
+
+    found = ds.evaluate(
+        Drawing(), np.zeros(20), ["a"] * 20, sensitive_features=["f", "m"] * 10, ids=range(20)
+    )
+    assert found.table.tolist() == [[0.0, 10.0], [10.0, 0.0]]
+
+
+@pytest.mark.parametrize("name", ["mutual-information", "conditional-mutual-information"])
+def test_asymptotic_limits_cover_as_often_as_they_say_and_are_near_the_statistical_limit(name):
+    rng = np.random.default_rng(0)
+    groups = 2 if name.startswith("conditional") else 1
+    covered = 0
+    draws = 400
+    for _ in range(draws):
+        law = np.outer(rng.dirichlet([5.0] * 3), rng.dirichlet([8.0] * 2 * groups))
+        law = law * np.exp(0.2 * rng.normal(size=law.shape))
+        law /= law.sum()
+        table = rng.multinomial(2000, law.ravel()).reshape(3, 2 * groups) * 1.0
+        measure = measure_of(name)
+        truth = leakage_of(measure, law / law.sum(axis=0), law.sum(axis=0), groups)
+        tables = np.stack(np.split(table, groups, axis=1))
+        covered += truth <= measure.asymptotic_level(tables, 0.05)
+    assert 0.92 * draws <= covered <= 0.98 * draws
+    independent = 2000 * np.outer([0.5, 0.3, 0.2], [0.5 / groups] * 2 * groups)
+    limit = measure.asymptotic_level(np.stack(np.split(independent, groups, axis=1)), 0.05)
+    assert limit * 2000 == pytest.approx({1: 3.17, 2: 3.9}[groups], rel=0.02)
+    with pytest.raises(ds.InputError, match="ask for the exact promise"):
+        measure_of("chi-square").asymptotic_level(independent[None], 0.05)
+
+
+def test_an_asymptotic_limit_says_so_and_gives_way_where_people_are_few():
+    group = np.repeat(["f", "m"], 300)
+    guess = np.where(np.arange(600) % 5 < np.repeat([2, 3], 300), "a", "b")
+    exact, near = (
+        ds.evaluate(guess, None, guess, sensitive_features=group, asymptotic=each)
+        for each in (False, True)
+    )
+    assert near.at_most < exact.at_most
+    assert near.statement(0.1).startswith("holds for people, 95 %, asymptotically: ")
+    few = [
+        ds.evaluate(guess[::60], None, guess[::60], sensitive_features=group[::60], asymptotic=each)
+        for each in (False, True)
+    ]
+    assert few[0].at_most == few[1].at_most

@@ -1,0 +1,158 @@
+"""Whom a promise is about: named, rare and left-out groups, several rows of one person, and tables
+that should not be promised anything.
+"""
+
+import numpy as np
+import pytest
+
+import discreet as ds
+from discreet.people.rows import Rows, one_row_each, persons_of
+from discreet.people.secrets import RARE
+
+pytest.importorskip("sklearn", reason="the extra `people` is not installed")
+
+from sklearn.naive_bayes import GaussianNB
+
+
+def population(people, seed=0, groups="fm"):
+    """X, y and a group, both of which depend on the first column."""
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(people, 2))
+    group = np.where(table[:, 0] + rng.logistic(size=people) > 0, *groups)
+    return table, (table.sum(axis=1) + rng.logistic(size=people) > 0).astype(int), group
+
+
+def classifier(**given):
+    asked = {"budget": 0.1, "random_state": 0} | given
+    return ds.PrivateClassifier(GaussianNB(), GaussianNB(), **asked)
+
+
+def test_rows_of_a_person_stay_together_and_one_of_them_counts():
+    person = np.repeat(np.arange(40), 3)
+    rows = Rows(np.arange(120.0)[:, None], np.zeros(120, dtype=int), person=person)
+    rng = np.random.default_rng(0)
+    inside, apart = rows.split(0.5, rng)
+    assert len(apart) == len(np.unique(person[apart])) == 20
+    assert len(inside) == 60
+    assert not {*person[inside]} & {*person[apart]}
+    drawn = np.array([one_row_each(person, rng) % 3 for _ in range(200)])
+    assert np.abs((drawn == 1).mean() - 1 / 3) < 0.03
+    assert persons_of(["a", "b", "c"], 3) is None
+    with pytest.raises(ds.InputError, match="2 entries for 3 rows"):
+        persons_of(["a", "b"], 3)
+
+
+def test_a_promise_counts_persons():
+    table, truth, group = population(300)
+    again = [np.repeat(each, 4, axis=0) for each in (table, truth, group)]
+    with pytest.warns(ds.InputWarning, match="900 of 1,200 rows"):
+        rows = classifier().fit(again[0], again[1], sensitive_features=again[2])
+    assert rows.data_["calibration people"] == 600
+    private = classifier().fit(
+        again[0], again[1], sensitive_features=again[2], person=np.repeat(np.arange(300), 4)
+    )
+    assert private.data_["calibration people"] == private.evaluation_.people == 150
+    assert "one row of each person counts" in private.statement_
+
+
+def test_a_promise_about_rows_of_few_persons_would_be_broken_and_one_about_persons_is_not():
+    """Five equal rows of each person, who has one coin: the limit for rows covers too rarely."""
+    rates = np.array([0.5, 0.6])
+    rng = np.random.default_rng(0)
+    covered = {1: 0, 5: 0}
+    for _ in range(100):
+        group = rng.integers(0, 2, 400)
+        guess = rng.random(400) < rates[group]
+        for times in covered:
+            found = ds.evaluate(
+                np.repeat(guess, times),
+                None,
+                np.repeat(guess, times),
+                sensitive_features=np.repeat(group, times),
+                measure="parity-difference",
+            )
+            covered[times] += found.at_most >= 0.1
+    assert covered[1] >= 93
+    assert covered[5] <= 90
+
+
+def test_named_groups_are_in_the_sentence_and_others_are_left_out():
+    table, truth, group = population(400)
+    group[:12] = "x"
+    private = classifier(groups=["f", "m"]).fit(table, truth, sensitive_features=group)
+    assert private.groups_ == private.evaluation_.groups == ("f", "m")
+    assert "about people of the groups f, m; 12 people of other groups were left out" in (
+        private.statement_
+    )
+    assert private.evaluation_.people == 194
+    seen = classifier().fit(table[12:], truth[12:], sensitive_features=group[12:])
+    assert "about people of the groups seen, f, m" in seen.statement_
+    unseen = classifier(groups=["f", "m", "y"]).fit(
+        table[12:], truth[12:], sensitive_features=group[12:]
+    )
+    assert unseen.evaluation_.groups == ("f", "m", "y")
+    assert min(unseen.promise_.leasts.values()) > 5 * min(seen.promise_.leasts.values())
+    with pytest.raises(ds.InputError, match="two different groups"):
+        classifier(groups=["f"]).fit(table, truth, sensitive_features=group)
+
+
+@pytest.mark.parametrize("how", ["merge", "exclude"])
+def test_rare_groups_are_one_or_left_out(how):
+    """Twelve people of a group must not make every promise impossible."""
+    table, truth, group = population(1200)
+    group[:12] = "x"
+    group[12:20] = "y"
+    every = classifier(budget=0.02).fit(table, truth, sensitive_features=group)
+    private = classifier(budget=0.02, rare_groups=how, rare_below=50)
+    private.fit(table, truth, sensitive_features=group)
+    assert private.groups_ == (("f", "m", RARE) if how == "merge" else ("f", "m"))
+    assert private.evaluation_.at_most <= 0.02
+    if how == "exclude":
+        assert "20 people of other groups were left out" in private.statement_
+        assert private.promise_.least < 0.5 * every.promise_.least
+        assert private.promise_.taken.model_error < every.promise_.taken.model_error
+    else:
+        assert "groups of fewer than 50 fitted people are one" in private.statement_
+        others, wanted, theirs = population(500, seed=1, groups="zm")
+        curve = private.frontier(others, wanted, sensitive_features=theirs, points=2)
+        assert curve.points[0].people.groups == ("f", "m", RARE)
+    with pytest.raises(ds.InputError, match="rare_groups"):
+        classifier(rare_groups="drop").fit(table, truth, sensitive_features=group)
+    with pytest.raises(ds.InputError, match="rare_below"):
+        classifier(rare_groups=how, rare_below=5000).fit(table, truth, sensitive_features=group)
+
+
+def test_of_several_columns_each_has_its_groups():
+    table, truth, group = population(600)
+    hidden = {"sex": group, "old": (table[:, 1] > 0).astype(int)}
+    hidden["sex"][:5] = "x"
+    budget = {"sex": 0.1, "old": 0.1}
+    private = classifier(budget=budget, groups={"sex": ["f", "m"]})
+    private.fit(table, truth, sensitive_features=hidden)
+    assert private.secrets_ == {"sex": ("f", "m"), "old": (0, 1)}
+    assert "about people of the groups f, m of sex and 0, 1 of old" in private.statement_
+    with pytest.raises(ds.InputError, match="one list"):
+        classifier(budget=budget, groups=["f", "m"]).fit(table, truth, sensitive_features=hidden)
+
+
+def test_what_weights_touch_is_said():
+    table, truth, group = population(400)
+    private = classifier().fit(
+        table, truth, sensitive_features=group, sample_weight=np.linspace(1.0, 2.0, 400)
+    )
+    assert "weights touch the fit and the design" in private.statement_
+
+
+def test_tables_that_cannot_be_meant_are_refused_or_warned_of():
+    table, truth, group = population(400)
+    with pytest.raises(ds.InputError, match="nothing to guess"):
+        classifier().fit(table, truth * 0, sensitive_features=group)
+    with pytest.raises(ds.InputError, match="at least 3"):
+        classifier().fit(table[:2], [0, 1], sensitive_features=["f", "m"])
+    with pytest.raises(ds.InputError, match="nobody apart"):
+        classifier(calibration=0.1).fit(table[:6], truth[:6], sensitive_features=[*"fmfmfm"])
+    with pytest.warns(ds.InputWarning, match="say the same"):
+        classifier().fit(table, group == "f", sensitive_features=group)
+    numbered = np.column_stack([table, np.arange(400)])
+    with pytest.warns(ds.InputWarning, match="column 2 has nearly as many numbers"):
+        classifier().fit(numbered, truth, sensitive_features=group)
