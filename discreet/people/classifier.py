@@ -12,6 +12,7 @@ Source: docs/theory.md, sections 7 and 23.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
@@ -35,7 +36,7 @@ from discreet.people.design import (
 )
 from discreet.people.estimator import TwoClassifiers
 from discreet.people.evaluation import Evaluation, evaluate
-from discreet.people.folder import Column, feeds, record_ids
+from discreet.people.folder import LOTTERY, Column, feeds, record_ids
 from discreet.people.frontier import PeopleFrontier, frontier_of, units_of
 from discreet.people.labels import (
     TOGETHER,
@@ -406,15 +407,22 @@ class PrivateClassifier(TwoClassifiers):
 
     def predict(self, X: Any, ids: Any = None) -> Any:
         """The guesses. ids: an integer or a text for each person, that decides its coins; by
-        default the row of X does.
+        default the row of X does, which draws a UserWarning from a rule with a lottery.
         """
         table = self._fitted_table(X)
         columns = self.rule_.predict_proba(*self._probabilities(table))
         if ids is None:
+            if self.has_lottery:
+                warnings.warn(f"{LOTTERY}; give ids=", stacklevel=2)
             ids = np.zeros(len(columns), dtype=np.int64)
             if (drawn := np.flatnonzero(columns.max(axis=1) < 1.0)).size:
                 ids[drawn] = self._ids(take_rows(table, drawn))
         return self.classes_[self.rule_.draw(columns, ids)]
+
+    @property
+    def has_lottery(self) -> bool:
+        """Whether its guesses need ids, as a lottery hides a guess."""
+        return self.rule_.has_lottery
 
     def predict_proba(self, X: Any) -> Any:
         """The probabilities with which each guess is made: ones and zeros but for those that are

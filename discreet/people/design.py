@@ -36,7 +36,7 @@ from discreet.checks import as_numbers, check_columns, loss_table, mass_array
 from discreet.errors import InputError
 from discreet.measures.measure import Measure
 from discreet.numerics.double_double import Array
-from discreet.people.deployed import FORMAT, VERSION, Rule, digest_of
+from discreet.people.deployed import FORMAT, Rule, is_key
 from discreet.people.labels import TOGETHER, about, by_name
 from discreet.people.secrets import asked_about
 from discreet.people.ties import ROUNDING, SecondTilt, Tied, points_of, with_ties
@@ -311,7 +311,6 @@ def people_rule(
     distinct = {repr(tie["point"]): tie for tie in ties}
     document: dict[str, Any] = {
         "format": FORMAT,
-        "version": VERSION,
         "guesses": labels.guesses,
         "groups": labels.groups,
         "truths": labels.truths,
@@ -323,16 +322,15 @@ def people_rule(
             "second": second and second.to_dict(),
         },
         "ignore": {"probability": rule.share, "towards": rule.towards.tolist()},
-        "key": check_key(key),
         "about": about,
     }
-    return Rule({**document, "digest": digest_of(document)})
+    return Rule.sealed(document, check_key(key))
 
 
 def about_people(rule: Rule, people: dict[str, Any]) -> Rule:
     """The same rule with what was found out about it on people, in its file."""
-    document = {**rule.document, "about": {**rule.document["about"], **people}}
-    return Rule({**document, "digest": digest_of(document)})
+    about = {**rule.document["about"], **people}
+    return Rule.sealed({**rule.document, "about": about}, check_key(rule.key))
 
 
 def constant_rule(guess: int, labels: Labels, key: str | None) -> Rule:
@@ -352,15 +350,14 @@ def diluted_rule(rule: Rule, share: float, guess: int) -> Rule:
     kept = (1.0 - share) * rule.share
     towards = kept * rule.towards + share * np.eye(rule.towards.size)[guess]
     ignore = {"probability": kept + share, "towards": (towards / (kept + share)).tolist()}
-    document = {**rule.document, "ignore": ignore}
-    return Rule({**document, "digest": digest_of(document)})
+    return Rule.sealed({**rule.document, "ignore": ignore}, check_key(rule.key))
 
 
 def check_key(key: str | None) -> str:
     """32 hexadecimal digits: those given, or new ones."""
     if key is None:
         return secrets.token_hex(16)
-    if not isinstance(key, str) or len(key) != 32 or set(key) - set("0123456789abcdef"):
+    if not is_key(key):
         raise InputError(
             "the key is not 32 hexadecimal digits in lower case; leave it out for a new one"
         )

@@ -541,11 +541,14 @@ def evaluate(
         if labels is not None
         else tuple(getattr(rule_or_predictions, "possible_guesses", ()))
     )
+    truth = column(y, "y")
     if soft:
         guesses, known = _state_guesses(rule_or_predictions, X, known)
     elif hasattr(rule_or_predictions, "predict"):
-        guesses = rule_or_predictions.predict(*_arguments(X))
-    truth = column(y, "y")
+        asked = _arguments(X)
+        if len(asked) == 1 and getattr(rule_or_predictions, "has_lottery", False):
+            asked = (*asked, np.arange(len(truth)))  # a coin for each person
+        guesses = rule_or_predictions.predict(*asked)
     joined = groups(sensitive_features)
     found_groups, codes = encode_labels(joined, "sensitive_features", named)
     known, weights, counted = _guesses(guesses, truth, known)

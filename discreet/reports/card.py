@@ -28,7 +28,7 @@ def card_data(rule: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "rule": rule["digest"],
+        "rule": rule["checksum"],
         "guesses": rule["guesses"],
         "groups": rule["groups"],
         "draws": _draws(rule["ties"], rule["ignore"]),
