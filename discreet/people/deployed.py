@@ -197,7 +197,7 @@ class Rule:
         m = len(self.guesses)
         self.share = float(document["ignore"]["probability"])
         self.towards = np.array(document["ignore"]["towards"])
-        ties = sorted(document["ties"]["points"], key=lambda tie: tie["point"][0])
+        ties = sorted(document["ties"]["points"], key=lambda tie: tie["point"])
         self.points = np.array([tie["point"] for tie in ties]).reshape(-1, m + len(self.groups)).T
         self.columns = np.array([tie["column"] for tie in ties]).reshape(-1, m)
         if self.loss.shape != (len(self.truths), m) or self.tilt.shape != (m, len(self.groups)):

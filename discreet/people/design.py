@@ -39,7 +39,7 @@ from discreet.numerics.double_double import Array
 from discreet.people.deployed import FORMAT, Rule, is_key
 from discreet.people.labels import TOGETHER, about, by_name
 from discreet.people.secrets import asked_about
-from discreet.people.ties import ROUNDING, SecondTilt, Tied, points_of, with_ties
+from discreet.people.ties import WITHIN, SecondTilt, Tied, with_ties
 from discreet.problems.constraint import Constraint, LeakageBudget
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
@@ -203,11 +203,11 @@ def design_people(
     )
     if second is not None and same:  # it treats all who tie
         rule = OutcomeRule(rule.tilt, share=rule.share, towards=rule.towards)
+        points = tied.points[:0]
     else:  # without a second tilt, or where the repair does not follow it
         second = None
-    made = people_rule(
-        rule, points_of(problem, rule.ties), labels, key, _about(judged, secrets), second
-    )
+        points = tied.points
+    made = people_rule(rule, points, labels, key, _about(judged, secrets), second)
     return RuleDesign(made, judged, secrets)
 
 
@@ -317,7 +317,7 @@ def people_rule(
         "loss": labels.losses.tolist(),
         "tilt": rule.tilt.tolist(),
         "ties": {
-            "within": ROUNDING,
+            "within": WITHIN,
             "points": list(distinct.values()),
             "second": second and second.to_dict(),
         },
