@@ -51,6 +51,7 @@ from discreet.people.labels import (
 )
 from discreet.people.probabilities import Calibrated, SideBySide, calibrate, take_rows
 from discreet.people.promise import LADDER, Budgets, Promise, amounts, try_ladder
+from discreet.people.published import published
 from discreet.people.secrets import Asked, asked_about, known_values, secrets_of
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
@@ -281,7 +282,7 @@ class PrivateClassifier(TwoClassifiers):
             self.evaluation_ = look(rule, self.confidence)
         self.statement_ = self.promise_.statement
         self.rule_ = about_people(
-            rule, {"people": {"statement": self.statement_, **self.evaluation_.to_dict()}}
+            rule, {"people": {"statement": self.statement_, **published(self.evaluation_)}}
         )
 
     def _labels(self) -> Labels:

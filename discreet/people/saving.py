@@ -21,6 +21,7 @@ from discreet.people.frontier import steps_of
 from discreet.people.graph import to_onnx
 from discreet.people.labels import by_name, unnamed
 from discreet.people.promise import LADDER, PeoplePoint, amounts
+from discreet.people.published import published_leakage
 from discreet.problems.provenance import date_now, version_of
 from discreet.reports.card import card_data, card_page
 from discreet.reports.outputs import check_folder, write_folder
@@ -140,11 +141,7 @@ def _leaks(step: PeoplePoint) -> dict[str, Any]:
     """What a rule leaks among people, beside what it does in the model."""
     return each_secret_of(
         {
-            name: told
-            | {
-                "leakage": step.people.each[name].leakage.estimate,
-                "leakage_at_most": step.people.each[name].at_most,
-            }
+            name: told | published_leakage(step.people, name)
             for name, told in step.design.in_model.items()
         }
     )
