@@ -62,7 +62,8 @@ def predict(
     import numpy as np
 
     from discreet.files.tables import TableStream
-    from discreet.people.folder import LOTTERY, NAMES, DeployedRule
+    from discreet.people.deployed import LOTTERY
+    from discreet.people.folder import NAMES, DeployedRule
     from discreet.storage.writing import check_output
 
     if as_json and out is None:

@@ -24,7 +24,7 @@ from discreet.checks import loss_table, positive
 from discreet.errors import InputError
 from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
-from discreet.people.deployed import Rule
+from discreet.people.deployed import LOTTERY, Rule
 from discreet.people.design import (
     Labels,
     RuleDesign,
@@ -36,7 +36,7 @@ from discreet.people.design import (
 )
 from discreet.people.estimator import TwoClassifiers
 from discreet.people.evaluation import Evaluation, evaluate
-from discreet.people.folder import LOTTERY, Column, feeds, record_ids
+from discreet.people.folder import Column, feeds, record_ids
 from discreet.people.frontier import PeopleFrontier, frontier_of, units_of
 from discreet.people.labels import (
     TOGETHER,

@@ -30,6 +30,11 @@ VERSION = 2
 VARIABLE = "DISCREET_KEY"
 """The environment variable that holds a key, or the path of its file."""
 
+LOTTERY = (
+    "the rule has a lottery, and coins of records average it out over near-duplicates of a record, "
+    "so who a person is has to decide the coin"
+)
+
 _SEALS = ("checksum", "signature", "digest")  # the last is the checksum of version 1
 _LEAST_LOTTERY = 1e-6  # a rule that is ignored less often is ignored for its rounding
 
@@ -330,6 +335,8 @@ class Rule:
                 "the rule draws guesses by coins, and their key is not known; give key= when it is "
                 f"loaded, set {VARIABLE}, or put the key file back that was written with it"
             )
+        if fresh is None and ids is None and self.has_lottery:
+            raise ValueError(f"{LOTTERY}; give ids=")
         if ids is not None and np.shape(ids) != columns.shape[:1]:
             raise ValueError(
                 f"ids has shape {list(np.shape(ids))}; give one id for each of "

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from discreet.checks import brief, nearest
 from discreet.errors import FileError, InputError
 from discreet.numerics.double_double import Array
-from discreet.people.deployed import Rule, coins, find_key
+from discreet.people.deployed import LOTTERY, Rule, coins, find_key
 from discreet.people.labels import objects
 from discreet.problems.frames import is_missing
 from discreet.storage.texts import check_ordinary
@@ -39,11 +39,6 @@ from discreet.storage.writing import PathLike, shown_path
 
 RULE, GRAPH, CARD, CARD_DATA = NAMES = ("rule.json", "model.onnx", "card.html", "card.json")
 """The files of a folder."""
-
-LOTTERY = (
-    "the rule has a lottery, and coins of records average it out over near-duplicates of a record, "
-    "so who a person is has to decide the coin"
-)
 
 GRAPH_FORMAT = "discreet rule graph"
 GRAPH_VERSION = 1

@@ -413,6 +413,15 @@ def test_asking_a_thousand_times_tells_nothing_new():
     assert abs((fresh == "yes").mean() - 0.3) < 0.05
 
 
+def test_a_lottery_is_not_drawn_by_records():
+    rule = design.diluted_rule(designed()[0], 0.25, 1)
+    half = np.full((3, 2), 0.5)
+    with pytest.raises(ValueError, match=r"near-duplicates .*give ids="):
+        rule.predict(half, half)
+    assert rule.predict(half, half, ids=[1, 2, 3]).size == 3
+    assert rule.predict(half, half, fresh=np.random.default_rng(0)).size == 3
+
+
 def test_coins_of_different_people_are_fair_and_independent_of_order():
     rule = drawing()
     count = 20000
