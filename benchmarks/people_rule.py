@@ -16,7 +16,6 @@ import time
 import numpy as np
 
 import discreet as ds
-from discreet.people.deployed import digest_of
 
 PEOPLE = 1_000_000
 
@@ -30,14 +29,14 @@ def probabilities(rng: np.random.Generator, features: np.ndarray, labels: int) -
 def listing(rng: np.random.Generator, m: int) -> tuple[ds.Rule, np.ndarray, np.ndarray]:
     """A rule with 200 listed ties, and people of whom each is at one of them."""
     kinds, by_group = (rng.dirichlet(np.ones(m), 200) for _ in range(2))
-    document = ds.design_rule(kinds, by_group, budget=0.0).rule.document
+    designed = ds.design_rule(kinds, by_group, budget=0.0).rule
     points = np.hstack([1.0 - kinds, by_group])
     ties = [
         {"point": point, "column": column}
         for point, column in zip(points.tolist(), kinds.tolist(), strict=True)
     ]
-    document = {**document, "ties": {**document["ties"], "points": ties}}
-    rule = ds.Rule({**document, "digest": digest_of(document)})
+    document = {**designed.document, "ties": {**designed.document["ties"], "points": ties}}
+    rule = ds.Rule.sealed(document, designed.key)
     who = rng.integers(0, len(kinds), PEOPLE)
     return rule, kinds[who], by_group[who]
 
@@ -99,14 +98,12 @@ def main() -> None:
 
 
 def with_ignore(rule: ds.Rule, m: int) -> ds.Rule:
-    """The rule that ignores whatever is seen with probability a half, so that it draws for
-    everybody.
-    """
+    """The rule that ignores whatever is seen, and draws for everybody."""
     document = {
         **rule.document,
-        "ignore": {"probability": 0.5, "towards": np.full(m, 1.0 / m).tolist()},
+        "ignore": {"probability": 1.0, "towards": np.full(m, 1.0 / m).tolist()},
     }
-    return ds.Rule({**document, "digest": digest_of(document)})
+    return ds.Rule.sealed(document, rule.key)
 
 
 if __name__ == "__main__":

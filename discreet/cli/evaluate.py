@@ -139,11 +139,12 @@ def _guess(
     deployed: DeployedRule | None, stream: TableStream, person: str | None, needed: list[str]
 ) -> tuple[Any, dict[str, Any]]:
     """What a rule guesses for everybody, if there is one, and the columns needed; others are held
-    for some at a time.
+    for some at a time. Without ids of persons all have independent coins, the same each time.
     """
     import numpy as np
 
     made = list[Any]()
+    fresh = np.random.default_rng(0)
     kept = dict[str, list[Any]]()
     for each in deployed.columns if deployed else ():
         each.check(stream.header)
@@ -153,7 +154,8 @@ def _guess(
             tell(done, stream.people, "guessing" if deployed else "reading")
             done += len(part[needed[0]])
             if deployed:
-                made.append(deployed.predict(part, part[person] if person else None))
+                who, coins = (part[person], None) if person else (None, fresh)
+                made.append(deployed.predict(part, who, coins))
             for name in needed:
                 kept.setdefault(name, []).append(part[name])
     return np.concatenate(made) if made else None, {

@@ -86,11 +86,12 @@ def fit(
     into a folder.
 
     The sensitive columns are needed here and never to predict. The folder holds rule.json,
-    model.onnx and a card; see discreet predict. One budget is about the sensitive columns together;
-    --leakage COLUMN=NATS for each is about each. Where no other rule is shown to keep the budget,
-    the rule always guesses alike, and says CONSTANT first; with --fail-if-constant the exit code is
-    then 1. With --frontier no rule is made: the folder gets the errors to expect over the budgets
-    that so many people could be promised, which may be looked at before a budget is chosen.
+    model.onnx and a card; FOLDER.key beside it holds the key of its coins and of its signature,
+    which only you may read; see discreet predict. One budget is about the sensitive columns
+    together; --leakage COLUMN=NATS for each is about each. Where no other rule is shown to keep the
+    budget, the rule always guesses alike, and says CONSTANT first; with --fail-if-constant the exit
+    code is then 1. With --frontier no rule is made: the folder gets the errors to expect over the
+    budgets that so many people could be promised, which may be looked at before a budget is chosen.
 
     Examples:
 
@@ -109,12 +110,15 @@ def fit(
 
     from discreet.files.tables import read_table
     from discreet.people.classifier import PrivateClassifier
-    from discreet.people.folder import CARD, NAMES
+    from discreet.people.folder import CARD, NAMES, key_path
     from discreet.people.graph import libraries
+    from discreet.people.saving import check_key_place
     from discreet.reports.card import card_data
     from discreet.reports.outputs import check_folder
 
     check_folder(out, PROSPECTS if frontier else NAMES, inputs=[people], overwrite=force)
+    if seed is None and not frontier:  # then the key is a new one
+        check_key_place(out, None, force)
     libraries()
     budget = by_column(leakage, hide, "--leakage", float)
     share = by_column(fraction, hide, "--fraction", float)
@@ -165,7 +169,10 @@ def fit(
         lambda _: [_facts(out, card), private.statement_][:: -1 if private.constant_ else 1],
         as_json=as_json,
     )
-    screen.say(f"wrote {Path(out) / CARD} and {len(NAMES) - 1} files beside it")
+    screen.say(
+        f"wrote {Path(out) / CARD} and {len(NAMES) - 1} files beside it, and {key_path(out)}, "
+        "which is a secret"
+    )
     if private.constant_ and fail_if_constant:
         raise typer.Exit(1)
 

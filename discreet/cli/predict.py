@@ -41,9 +41,12 @@ def predict(
 ) -> None:
     """Guess for new people, a line for each in their order. Needs onnxruntime and no scikit-learn.
 
-    Coins are sticky: the same person gets the same guess however often it is asked. Who a person is
-    says --id, which is copied, or else all columns that the rule reads. Tables of any length are
-    read some people at a time.
+    Coins are sticky: the same person gets the same guess however often it is asked. --id names the
+    column that identifies a person, which is copied; without it all columns that the rule reads
+    do. A rule with a lottery needs --id. Tables of any length are read some people at a time.
+
+    The key of the coins is in RULE.key, or in the environment variable DISCREET_KEY (the key or the
+    path of its file). Without it the signature of the rule is not checked.
 
     Examples:
 
@@ -59,6 +62,7 @@ def predict(
     import numpy as np
 
     from discreet.files.tables import TableStream
+    from discreet.people.deployed import NEEDS_IDS
     from discreet.people.folder import NAMES, DeployedRule
     from discreet.storage.writing import check_output
 
@@ -79,6 +83,8 @@ def predict(
             each.check(stream.header)
         if person is not None:
             check_column(people, stream.header, person)
+        elif deployed.needs_ids and not fresh:
+            raise InputError(f"{NEEDS_IDS}; give --id COLUMN")
 
         def guesses() -> Iterator[Columns]:
             for table in stream.parts():

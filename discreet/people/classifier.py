@@ -24,7 +24,7 @@ from discreet.checks import brief, loss_table, positive, whole
 from discreet.errors import InputError, InputWarning
 from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
-from discreet.people.deployed import Rule
+from discreet.people.deployed import NEEDS_IDS, Rule
 from discreet.people.design import (
     Labels,
     RuleDesign,
@@ -52,6 +52,7 @@ from discreet.people.labels import (
 from discreet.people.planning import Prospects, prospects_of
 from discreet.people.probabilities import FOLDS, Calibrated, SideBySide, calibrate
 from discreet.people.promise import LADDER, Budgets, Promise, amounts, try_ladder
+from discreet.people.published import published
 from discreet.people.rows import Rows, persons_of, take_rows, warnings_about
 from discreet.people.secrets import (
     RARE,
@@ -67,11 +68,6 @@ from discreet.people.secrets import (
 )
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
-
-NEEDS_IDS = (
-    "the rule draws guesses for many people whose records are alike, and their coin is the same "
-    "without ids; give ids=, an integer or a text for each person"
-)
 
 _LISTED = 6  # groups that a statement lists
 
@@ -228,7 +224,7 @@ class PrivateClassifier(TwoClassifiers):
                 self.statement_ += self._describe_deployed(inside)
             self.statement_ += self._describe_people(people, inside, apart)
         if self.evaluation_ is not None:
-            told = {"statement": self.statement_, **self.evaluation_.to_dict()}
+            told = {"statement": self.statement_, **published(self.evaluation_)}
             self.rule_ = about_people(self.rule_, {"people": told})
         return self
 
@@ -514,17 +510,22 @@ class PrivateClassifier(TwoClassifiers):
 
     def predict(self, X: Any, ids: Any = None) -> Any:
         """The guesses. ids: an integer or a text for each person, that decides its coins; by
-        default the row of X does.
+        default the row of X does, which draws a UserWarning from a rule with a lottery.
         """
         table = self._fitted_table(X)
         columns = self.rule_.predict_proba(*self._probabilities(table))
         if ids is None:
-            if self.rule_.needs_ids:
-                warnings.warn(NEEDS_IDS, stacklevel=2)
+            if self.needs_ids:
+                warnings.warn(f"{NEEDS_IDS}; give ids=", stacklevel=2)
             ids = np.zeros(len(columns), dtype=np.int64)
             if (drawn := np.flatnonzero(columns.max(axis=1) < 1.0)).size:
                 ids[drawn] = self._ids(take_rows(table, drawn))
         return self.classes_[self.rule_.draw(columns, ids)]
+
+    @property
+    def needs_ids(self) -> bool:
+        """Whether its guesses need ids, as a lottery hides a guess."""
+        return self.rule_.needs_ids
 
     def predict_proba(self, X: Any) -> Any:
         """The probabilities with which each guess is made: ones and zeros but for those that are

@@ -4,15 +4,21 @@ other file, so copy it.
 Classifiers give p(y given z) [people, truths] and p(x given z) [people, groups]. The guess is the i
 with the least score Σ_k loss_ki p(y_k given z) + Σ_j tilt_ij p(x_j given z). Where several tie,
 `ties.second` draws one by a second tilt. At the few `ties.points` (the first sum for each guess,
-then the p(x_j given z)) it is drawn from a column instead, and with probability
+then the p(x_j given z), rounded) it is drawn from a column instead, and with probability
 `ignore.probability` from `ignore.towards`. Coins are sticky: keyed hashes of ids, or of these
 probabilities.
+
+The key of the coins is a secret and not in the file. It also signs the file: `checksum` finds
+accidents, which anyone can compute, and `signature` edits by anyone without the key.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
+import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,16 +26,86 @@ from typing import Any
 import numpy as np
 
 FORMAT = "discreet people rule"
-VERSION = 1
+VERSION = 2
+VARIABLE = "DISCREET_KEY"
+"""The environment variable that holds a key, or the path of its file."""
+
+NEEDS_IDS = (
+    "the rule draws guesses of people with the same record, who would share its coin, or by a "
+    "lottery, which coins of near-duplicates average out, so who a person is has to decide the coin"
+)
+
+_SEALS = ("checksum", "signature", "digest")  # the last is the checksum of version 1
 
 
-def digest_of(document: dict[str, Any]) -> str:
-    """SHA-256 of the document without its digest, as JSON with sorted keys and no blanks."""
-    told = {key: value for key, value in document.items() if key != "digest"}
-    text = json.dumps(
-        told, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+def is_key(text: Any) -> bool:
+    """Whether this is a key: 32 hexadecimal digits in lower case."""
+    return isinstance(text, str) and len(text) == 32 and not set(text) - set("0123456789abcdef")
+
+
+def find_key(key: Any, beside: Any) -> str | None:
+    """A key: `key` or else the environment variable, digits or the path of a file that holds them;
+    else what the file `beside` holds, if there is one. Raises ValueError.
+    """
+    given = key or os.environ.get(VARIABLE)
+    if is_key(given):
+        return str(given)
+    place = Path(given or beside)
+    if not given and not place.is_file():
+        return None
+    try:
+        text = place.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        text = ""
+    if is_key(text):
+        return text
+    # What was given is not shown: it may be most of a key.
+    what = f"key= or {VARIABLE}" if given else str(beside)
+    raise ValueError(
+        f"{what} holds no key; give 32 hexadecimal digits in lower case, or a file that holds them"
     )
-    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_key(path: Any, key: str, overwrite: bool = False) -> None:
+    """Write a key into a new file that only its owner may read; FileExistsError if a file is there
+    and may not be replaced.
+    """
+    if overwrite:
+        Path(path).unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+        stream.write(f"{key}\n")
+
+
+def _seal(facts: dict[str, Any], key: str) -> dict[str, Any]:
+    """The document of a rule: facts, with the fingerprint of the key, a checksum, and a signature
+    under the key.
+    """
+    document = {**facts, "version": VERSION, "key_fingerprint": _authenticate(key, "fingerprint")}
+    text = _canonical(document)
+    return {
+        **document,
+        "checksum": _checksum(text),
+        "signature": _authenticate(key, "signature", text),
+    }
+
+
+def _canonical(document: dict[str, Any]) -> bytes:
+    """JSON with sorted keys and no blanks, without the members that depend on it."""
+    facts = {name: value for name, value in document.items() if name not in _SEALS}
+    return json.dumps(
+        facts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    ).encode()
+
+
+def _checksum(text: bytes) -> str:
+    return "sha256:" + hashlib.sha256(text).hexdigest()
+
+
+def _authenticate(key: str, purpose: str, text: bytes = b"") -> str:
+    """HMAC of a text by a key that is derived for this purpose from that of the coins."""
+    derived = hmac.digest(bytes.fromhex(key), f"discreet rule {purpose}".encode(), "sha256")
+    return "hmac-sha256:" + hmac.digest(derived, text, "sha256").hex()
 
 
 def coins(known: np.ndarray, key: str) -> np.ndarray:
@@ -44,8 +120,10 @@ def coins(known: np.ndarray, key: str) -> np.ndarray:
         known = known.astype(np.int64)[:, None]
     elif known.ndim == 1:  # texts: UTF-8 and zeros
         texts = [str(each).encode(errors="surrogatepass") for each in known.tolist()]
-        short = [
-            each if len(each) <= 40 else hashlib.blake2b(each, digest_size=16).digest()
+        short = [  # a zero at the end would be taken for one that fills up
+            hashlib.blake2b(each, digest_size=16).digest()
+            if len(each) > 40 or each.endswith(b"\0")
+            else each
             for each in texts
         ]
         known = np.array(short, dtype="S40").view("<u8").reshape(-1, 5)
@@ -81,25 +159,35 @@ def coins(known: np.ndarray, key: str) -> np.ndarray:
 
 
 class Rule:
-    """A rule for people; `document` is what the file holds. Raises ValueError, in a sentence, for
-    what is no such rule.
+    """A rule for people; `document` is what the file holds, `key` what its coins are tossed by and
+    its signature was checked with, or None. Raises ValueError, in a sentence, for what is no such
+    rule.
     """
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, document: dict[str, Any], key: str | None = None) -> None:
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise ValueError(
                 f"this is no rule for people: its format is not {FORMAT!r}; give the file of a rule"
             )
-        if document.get("version") != VERSION:
+        version = document.get("version")
+        if version not in (1, VERSION):
             raise ValueError(
-                f"the rule has version {document.get('version')!r} and version "
-                f"{VERSION} is read; update"
+                f"the rule has version {version!r} and version {VERSION} is read; update"
             )
-        if document.get("digest") != digest_of(document):
+        stated = document.get("digest" if version == 1 else "checksum")
+        if stated != _checksum(_canonical(document)):
             raise ValueError(
-                "the rule was changed since it was made: its digest does not fit; "
+                "the rule was changed since it was made: its checksum does not fit; "
                 "take the original file"
             )
+        if version == 1:  # which holds its key, and no signature
+            own = document["key"]
+            facts = {name: document[name] for name in document if name not in ("key", "digest")}
+            document = _seal(facts, own)
+            key = key or own
+        if key is not None:
+            _check_seal(document, key)
+        self.key = key
         self.document = document
         kinds = (document[key] for key in ("guesses", "truths", "groups"))
         self.guesses, self.truths, self.groups = (
@@ -113,17 +201,25 @@ class Rule:
         m = len(self.guesses)
         self.share = float(document["ignore"]["probability"])
         self.towards = np.array(document["ignore"]["towards"])
-        ties = sorted(document["ties"]["points"], key=lambda tie: tie["point"][0])
+        ties = sorted(document["ties"]["points"], key=lambda tie: tie["point"])
         self.points = np.array([tie["point"] for tie in ties]).reshape(-1, m + len(self.groups)).T
         self.columns = np.array([tie["column"] for tie in ties]).reshape(-1, m)
         if self.loss.shape != (len(self.truths), m) or self.tilt.shape != (m, len(self.groups)):
             raise ValueError("the tables of the rule do not fit its labels; take the original file")
 
     @classmethod
-    def load(cls, path: Any) -> Rule:
-        """The rule in a file."""
+    def sealed(cls, facts: dict[str, Any], key: str) -> Rule:
+        """The rule of a document's facts, with a checksum, and a signature under this key."""
+        return cls(_seal(facts, key), key)
+
+    @classmethod
+    def load(cls, path: Any, key: Any = None) -> Rule:
+        """The rule in a file. Its key is `key`, or else in the environment variable DISCREET_KEY or
+        in the file PATH.key; a warning says that it is nowhere, and the signature not checked.
+        """
+        key = find_key(key, f"{path}.key")
         try:
-            return cls(json.loads(Path(path).read_text(encoding="utf-8")))
+            rule = cls(json.loads(Path(path).read_text(encoding="utf-8")), key)
         except (
             OSError,
             KeyError,
@@ -135,13 +231,22 @@ class Rule:
             raise ValueError(
                 f"{path} holds no rule for people ({type(error).__name__}: {error}); give another"
             ) from None
+        if rule.key is None:
+            warnings.warn(
+                f"the signature of {path} was not checked, as its key is not known; give key=, set "
+                f"{VARIABLE}, or put the key file back that was written with it",
+                stacklevel=2,
+            )
+        return rule
 
     def save(self, path: Any, overwrite: bool = False) -> None:
-        """Write the rule as JSON, a fact a line; FileExistsError if a file is there and may not be
-        replaced.
+        """Write the rule as JSON, a fact a line, and its key into PATH.key; FileExistsError if a
+        file is there and may not be replaced.
         """
         with Path(path).open("w" if overwrite else "x", encoding="utf-8") as stream:
             stream.write(self.text)
+        if self.key is not None:
+            write_key(f"{path}.key", self.key, overwrite)
 
     @property
     def text(self) -> str:
@@ -153,11 +258,11 @@ class Rule:
         return "{\n" + ",\n".join(facts) + "\n}\n"
 
     @property
-    def needs_ids(self) -> Any:
-        """Whether many people with one record draw: its coin would be the same for all of them, and
-        who tries many records that are nearly alike would learn the guess before the lottery.
+    def needs_ids(self) -> bool:
+        """Whether many people with one record draw, for whom its coin would be the same, or a
+        lottery hides a guess, which the coins of near-duplicates of a record average out.
         """
-        return self.document.get("coins") == "ids"
+        return bool(self.document.get("coins") == "ids")
 
     @property
     def possible_guesses(self) -> tuple[Any, ...]:
@@ -167,6 +272,13 @@ class Rule:
             for guess, p in zip(self.guesses, self.towards, strict=True)
             if p > 0.0 or self.share < 1.0
         )
+
+    @property
+    def draws(self) -> bool:
+        """Whether a coin decides for anybody."""
+        if self.share == 1.0:
+            return bool(self.towards.max() < 1.0)
+        return self.share > 0.0 or len(self.columns) > 0 or self.second is not None
 
     def predict_proba(self, p_y: Any, p_x: Any) -> np.ndarray:
         """The probabilities of the guesses [people, guesses], of which `predict` draws."""
@@ -190,18 +302,9 @@ class Rule:
                 tied.T[some], _sums(np.array(second["tilt"]), p_x.take(some, axis=0)).T, np.inf
             ).T
             found[some] = ((powers := np.exp(others.min(axis=0) - others)) / powers.sum(axis=0)).T
-        tie, end = (self.points[0].searchsorted(seen[0] + k * self.within) for k in (-2.0, 2.0))
-        near = np.flatnonzero(tie < end)
-        while near.size:  # the ties whose first number fits
-            hit = near[
-                (
-                    np.abs(seen.take(near, axis=1) - self.points.take(tie[near], axis=1))
-                    <= self.within
-                ).all(axis=0)
-            ]
-            found[hit] = self.columns.take(tie[hit], axis=0)
-            tie[near] = tie[near] + 1
-            near = near[tie[near] < end[near]]
+        tied = listed(seen, self.points, self.within)
+        some = np.flatnonzero(tied >= 0)
+        found[some] = self.columns.take(tied[some], axis=0)
         return np.asarray((1.0 - self.share) * found + self.share * self.towards)
 
     def predict(
@@ -226,21 +329,49 @@ class Rule:
         numbers of the record.
         """
 
+        if fresh is None and self.key is None and self.draws:
+            raise ValueError(
+                "the rule draws guesses by coins, and their key is not known; give key= when it is "
+                f"loaded, set {VARIABLE}, or put the key file back that was written with it"
+            )
+        if fresh is None and ids is None and self.needs_ids:
+            raise ValueError(f"{NEEDS_IDS}; give ids=")
+        if ids is not None and np.shape(ids) != columns.shape[:1]:
+            raise ValueError(
+                f"ids has shape {list(np.shape(ids))}; give one id for each of "
+                f"{len(columns)} people"
+            )
+
         def toss(drawn: np.ndarray) -> Any:
             if fresh is not None:
                 return fresh.random(drawn.size)
-            if ids is not None and np.shape(ids) != columns.shape[:1]:
-                raise ValueError(
-                    f"ids has shape {list(np.shape(ids))}; give one id for each of "
-                    f"{len(columns)} people"
-                )
             if ids is None:
                 known = np.hstack([np.asarray(each)[drawn] for each in record]) + 0.0
-            else:
-                known = np.asarray(ids)[drawn]
-            return coins(known, str(self.document["key"]))
+                return coins(known, str(self.key))
+            known = np.asarray(ids)
+            if known.dtype.kind == "U":  # which drops zeros at the end of a text
+                known = np.asarray(ids, dtype=object)
+            return coins(known[drawn], str(self.key))
 
         return drawn_places(columns, toss)
+
+
+def listed(seen: np.ndarray, points: np.ndarray, within: float) -> np.ndarray:
+    """For each person the place of a point as near as that in every number, or −1 [people].
+
+    seen: the numbers of each person [k, people]; points: in the order of their first number
+    [k, points]. If several are near it is the last.
+    """
+    found = np.full(seen.shape[1], -1)
+    tie, end = (points[0].searchsorted(seen[0] + k * within) for k in (-2.0, 2.0))
+    near = np.flatnonzero(tie < end)
+    while near.size:  # the points whose first number fits
+        apart = np.abs(seen.take(near, axis=1) - points.take(tie[near], axis=1))
+        hit = near[(apart <= within).all(axis=0)]
+        found[hit] = tie[hit]
+        tie[near] = tie[near] + 1
+        near = near[tie[near] < end[near]]
+    return found
 
 
 def drawn_places(columns: np.ndarray, toss: Callable[[np.ndarray], Any]) -> np.ndarray:
@@ -250,11 +381,27 @@ def drawn_places(columns: np.ndarray, toss: Callable[[np.ndarray], Any]) -> np.n
     chances = columns.T.copy()
     coin = np.full(len(columns), 0.5)  # where it is certain, any coin does
     drawn = np.flatnonzero(chances.max(axis=0) < 1.0)
-    coin[drawn] = toss(drawn)
+    if drawn.size:
+        coin[drawn] = toss(drawn)
     return sum(
         (coin >= total for total in np.cumsum(chances[:-1], axis=0)),
         np.zeros(len(coin), dtype=np.intp),
     )
+
+
+def _check_seal(document: dict[str, Any], key: str) -> None:
+    """Raise ValueError unless the document was sealed with this key."""
+    sealed = _seal(document, key)
+    if document.get("key_fingerprint") != sealed["key_fingerprint"]:
+        raise ValueError(
+            "the key is not that of the rule, as its fingerprint does not fit; give the key that "
+            "was written with the rule"
+        )
+    if document.get("signature") != sealed["signature"]:
+        raise ValueError(
+            "the rule was changed since it was signed: its signature does not fit; take the "
+            "original file"
+        )
 
 
 def _sums(table: np.ndarray, seen: np.ndarray) -> np.ndarray:

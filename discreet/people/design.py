@@ -37,12 +37,12 @@ from discreet.checks import as_numbers, check_columns, loss_table, mass_array
 from discreet.errors import InputError
 from discreet.measures.measure import Measure, Scope
 from discreet.numerics.double_double import Array
-from discreet.people.deployed import FORMAT, VERSION, Rule, digest_of
+from discreet.people.deployed import FORMAT, Rule, is_key
 from discreet.people.evaluation import Evaluation
 from discreet.people.labels import TOGETHER, about, by_name
 from discreet.people.places import Lottery
 from discreet.people.secrets import asked_about
-from discreet.people.ties import ROUNDING, SecondTilt, Tied, points_of, with_ties
+from discreet.people.ties import WITHIN, SecondTilt, Tied, with_ties
 from discreet.problems.constraint import Constraint, LeakageBudget
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
@@ -253,11 +253,11 @@ def design_people(
     )
     if second is not None and same:  # it treats all who tie
         rule = OutcomeRule(rule.tilt, share=rule.share, towards=rule.towards)
+        points = tied.points[:0]
     else:  # without a second tilt, or where the repair does not follow it
         second = None
-    made = people_rule(
-        rule, points_of(problem, rule.ties), labels, key, _about(judged, secrets), second
-    )
+        points = tied.points
+    made = people_rule(rule, points, labels, key, _about(judged, secrets), second)
     return RuleDesign(made, judged, secrets)
 
 
@@ -364,29 +364,27 @@ def people_rule(
     distinct = {repr(tie["point"]): tie for tie in ties}
     document: dict[str, Any] = {
         "format": FORMAT,
-        "version": VERSION,
         "guesses": labels.guesses,
         "groups": labels.groups,
         "truths": labels.truths,
         "loss": labels.losses.tolist(),
         "tilt": rule.tilt.tolist(),
         "ties": {
-            "within": ROUNDING,
+            "within": WITHIN,
             "points": list(distinct.values()),
             "second": second and second.to_dict(),
         },
         "ignore": {"probability": rule.share, "towards": rule.towards.tolist()},
         "coins": "ids" if len(distinct) < len(ties) else "records",
-        "key": check_key(key),
         "about": about,
     }
-    return Rule({**document, "digest": digest_of(document)})
+    return Rule.sealed(document, check_key(key))
 
 
 def about_people(rule: Rule, people: dict[str, Any]) -> Rule:
     """The same rule with what was found out about it on people, in its file."""
-    document = {**rule.document, "about": {**rule.document["about"], **people}}
-    return Rule({**document, "digest": digest_of(document)})
+    about = {**rule.document["about"], **people}
+    return Rule.sealed({**rule.document, "about": about}, check_key(rule.key))
 
 
 def constant_rule(guess: int, labels: Labels, key: str | None) -> Rule:
@@ -406,14 +404,14 @@ def diluted_rule(rule: Rule, lottery: Lottery) -> Rule:
     share = kept + lottery.share
     ignore = {"probability": share, "towards": (towards / share).tolist()}
     document = {**rule.document, "ignore": ignore, "coins": "ids"}
-    return Rule({**document, "digest": digest_of(document)})
+    return Rule.sealed(document, check_key(rule.key))
 
 
 def check_key(key: str | None) -> str:
     """32 hexadecimal digits: those given, or new ones."""
     if key is None:
         return secrets.token_hex(16)
-    if not isinstance(key, str) or len(key) != 32 or set(key) - set("0123456789abcdef"):
+    if not is_key(key):
         raise InputError(
             "the key is not 32 hexadecimal digits in lower case; leave it out for a new one"
         )

@@ -592,12 +592,15 @@ def evaluate(
         if labels is not None
         else tuple(getattr(rule_or_predictions, "possible_guesses", ()))
     )
+    truth = column(y, "y")
     if soft:
         guesses, known = _state_guesses(rule_or_predictions, X, known)
     elif hasattr(rule_or_predictions, "predict"):
+        asked = _arguments(X)
+        if ids is None and len(asked) == 1 and getattr(rule_or_predictions, "needs_ids", False):
+            ids = np.arange(len(truth))  # a coin for each person
         coins = {} if ids is None else {"ids": ids}
-        guesses = rule_or_predictions.predict(*_arguments(X), **coins)
-    truth = column(y, "y")
+        guesses = rule_or_predictions.predict(*asked, **coins)
     joined = groups(sensitive_features)
     found_groups, codes = encode_labels(joined, "sensitive_features", named)
     known, weights, counted = _guesses(guesses, truth, known)

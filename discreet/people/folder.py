@@ -1,22 +1,25 @@
 """A rule in production: a folder with the rule, its classifiers as an ONNX graph, and its card.
 
-    rule.json    the rule, signed with a digest; `about` holds what is known of it, and the SHA-256
-                 of the graph
+    rule.json    the rule; `about` holds what is known of it, and the SHA-256 of the graph
     model.onnx   from the columns of a table to the probabilities of guesses
                  (`discreet.people.graph`)
     card.html, card.json   what is known of the rule, for people and for programs
 
 None of them is code, so a folder from a stranger can be loaded. Predicting needs NumPy and
-onnxruntime, no scikit-learn.
+onnxruntime, no scikit-learn. FOLDER.key beside it holds the key that signs rule.json and tosses the
+coins; only its owner may read it.
 
 Coins are tossed by the ids of people or, without ids, by their records: the cells of the columns
-that the graph reads. A fitted `PrivateClassifier` tosses the same coins.
+that the graph reads. A fitted `PrivateClassifier` tosses the same coins. A rule with a lottery
+needs ids: who changes a record a little would get another coin, and the mean of many coins is the
+guess that the lottery hides.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +31,7 @@ from numpy.typing import NDArray
 from discreet.checks import brief, nearest
 from discreet.errors import FileError, InputError
 from discreet.numerics.double_double import Array
-from discreet.people.deployed import Rule, coins
+from discreet.people.deployed import NEEDS_IDS, Rule, coins, find_key
 from discreet.people.labels import objects
 from discreet.problems.frames import is_missing
 from discreet.storage.texts import check_ordinary
@@ -188,8 +191,13 @@ class DeployedRule:
         self._width = None if self.columns else self._session.get_inputs()[0].shape[1]
 
     @classmethod
-    def load(cls, folder: PathLike) -> DeployedRule:
-        """The rule of a folder. Raises FileError."""
+    def load(cls, folder: PathLike, key: PathLike | None = None) -> DeployedRule:
+        """The rule of a folder. Raises FileError.
+
+        key: 32 hexadecimal digits or the path of a file that holds them; else the environment
+        variable DISCREET_KEY, else the file FOLDER.key. Without a key the signature is not checked,
+        which a warning says, and a rule that draws guesses tosses fresh coins only.
+        """
         place = Path(folder)
         shown = shown_path(folder)
         if not place.is_dir():
@@ -200,7 +208,8 @@ class DeployedRule:
         for name in (RULE, GRAPH):
             check_ordinary(place / name)
         try:
-            return cls(Rule.load(place / RULE), (place / GRAPH).read_bytes())
+            rule = Rule.load(place / RULE, find_key(key, key_path(folder)))
+            return cls(rule, (place / GRAPH).read_bytes())
         except (InputError, ValueError) as error:
             raise FileError(f"{shown}: {error}") from None
 
@@ -219,6 +228,11 @@ class DeployedRule:
         """The guesses that it can make: one for a constant rule."""
         return self.rule.possible_guesses
 
+    @property
+    def needs_ids(self) -> bool:
+        """Whether it needs ids to predict, as a lottery hides a guess."""
+        return self.rule.needs_ids
+
     def predict_proba(self, table: Any) -> Array:
         """The probabilities of the guesses [people, guesses], of which `predict` draws."""
         return self._columns_of(feeds(table, self.columns, self._width))
@@ -236,17 +250,23 @@ class DeployedRule:
         self, table: Any, ids: Any = None, fresh: Any = None
     ) -> tuple[NDArray[np.intp], Array]:
         """The positions of the guesses among `rule.guesses`, and their probabilities [people,
-        guesses].
+        guesses]. Raises InputError for a rule with a lottery without ids or a generator.
         """
+        if ids is None and fresh is None and self.needs_ids:
+            raise InputError(f"{NEEDS_IDS}; give ids=")
         seen = feeds(table, self.columns, self._width)
         columns = self._columns_of(seen)
-        if ids is None and fresh is None:
+        if ids is None:
             ids = np.zeros(len(columns), dtype=np.int64)
             drawn = np.flatnonzero(columns.max(axis=1, initial=0.0) < 1.0)
-            ids[drawn] = record_ids(
-                {name: each[drawn] for name, each in seen.items()}, self.rule.document["key"]
-            )
-        return self.rule.draw(columns, ids, fresh), columns
+            if fresh is None and self.rule.key is not None:
+                ids[drawn] = record_ids(
+                    {name: each[drawn] for name, each in seen.items()}, self.rule.key
+                )
+        try:
+            return self.rule.draw(columns, ids, fresh), columns
+        except ValueError as error:
+            raise InputError(str(error)) from None
 
     def _columns_of(self, seen: Mapping[str, NDArray[Any]]) -> Array:
         people = len(next(iter(seen.values())))
@@ -257,6 +277,11 @@ class DeployedRule:
                 ["probabilities"], {name: each[part] for name, each in seen.items()}
             )[0]
         return found
+
+
+def key_path(folder: PathLike) -> Path:
+    """The file beside a folder, not beside a link to it, that holds the key of its rule."""
+    return Path(f"{os.path.realpath(folder)}.key")
 
 
 def graph_digest(graph: bytes) -> str:

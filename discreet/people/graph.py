@@ -74,7 +74,7 @@ def to_onnx(private: Any, examples: Any) -> bytes:
         _part(graph, private.estimator_, "guessed/"),
         _beside(graph, private.private_estimator_),
     ]
-    within = max(_SINGLE if single else private.rule_.within for _, single in found)
+    within = private.rule_.within + _SINGLE * any(single for _, single in found)
     p_y, p_x = (name for name, _ in found)
     _add_rule(graph, private.rule_, p_y, p_x, within)
     about = {

@@ -5,6 +5,7 @@ the card.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,17 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from discreet.people.deployed import Rule
+from discreet.errors import FileError
+from discreet.people.deployed import Rule, write_key
 from discreet.people.design import about_people, each_secret_of
-from discreet.people.folder import CARD, CARD_DATA, GRAPH, NAMES, RULE, graph_digest
+from discreet.people.folder import CARD, CARD_DATA, GRAPH, NAMES, RULE, graph_digest, key_path
 from discreet.people.frontier import steps_of
 from discreet.people.graph import to_onnx
 from discreet.people.labels import by_name, unnamed
 from discreet.people.promise import LADDER, PeoplePoint, amounts
+from discreet.people.published import published_leakage
 from discreet.problems.provenance import date_now, version_of
 from discreet.reports.card import card_data, card_page
 from discreet.reports.outputs import check_folder, write_folder
 from discreet.showing.data import plain
+from discreet.storage.writing import PathLike, refusals, shown_path
 
 _EXAMPLES = 10_000  # rows on which the graph is checked
 _CURVE = 8  # rules of the curve of a model
@@ -36,15 +40,17 @@ def save(
     facts: Mapping[str, Any] | None = None,
     overwrite: bool = False,
 ) -> Rule:
-    """Write the folder of a fitted `PrivateClassifier`; its rule, with all that is known of it.
+    """Write the folder of a fitted `PrivateClassifier` and FOLDER.key beside it; its rule, with all
+    that is known of it.
 
     examples   rows of what it was fitted on, on the first 10,000 of which the graph is checked
     facts      what is known of the data beside its digest: `data` and `asked`
 
     Raises InputError for a classifier that has no graph, FileError for a place that is taken by
-    files not made here.
+    files not made here or by another key.
     """
     check_folder(folder, NAMES, overwrite=overwrite)
+    place = check_key_place(folder, private.key_, overwrite)
     rows = (
         examples.iloc[:_EXAMPLES] if hasattr(examples, "iloc") else np.asarray(examples)[:_EXAMPLES]
     )
@@ -76,7 +82,24 @@ def save(
         + "\n",
     }
     write_folder(folder, contents, {"command": "discreet fit"}, overwrite=overwrite)
+    with refusals(place):
+        write_key(place, private.key_, overwrite=True)
     return rule
+
+
+def check_key_place(folder: PathLike, key: str | None, overwrite: bool) -> Path:
+    """Where the key of a rule in this folder goes. FileError if a file is there that does not hold
+    it, unless it is to be replaced.
+    """
+    place = key_path(folder)
+    if overwrite or not os.path.lexists(place):
+        return place
+    if not place.is_file() or place.read_text(errors="replace").strip() != key:
+        raise FileError(
+            f"{shown_path(place)} may hold the key of another rule, whose coins are lost without "
+            "it; choose another folder, or replace it with --force (in Python overwrite=True)"
+        )
+    return place
 
 
 def _request(private: Any) -> dict[str, Any]:
@@ -121,11 +144,7 @@ def _leaks(step: PeoplePoint) -> dict[str, Any]:
     """What a rule leaks among people, beside what it does in the model."""
     return each_secret_of(
         {
-            name: told
-            | {
-                "leakage": step.people.each[name].leakage.estimate,
-                "leakage_at_most": step.people.each[name].at_most,
-            }
+            name: told | published_leakage(step.people, name)
             for name, told in step.design.in_model.items()
         }
     )

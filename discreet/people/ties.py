@@ -16,6 +16,9 @@ and any sets of them that tie. There is no such t' where the sums can be had in 
 a part of the people that is large enough to matter does not have. Then the ties are listed, as far
 as the list goes.
 
+A list is public, so it holds probabilities rounded to six digits, not those of a person. Whoever is
+within the rounding of a listed point gets its column, in the judged rule as in the deployed one.
+
 Source: docs/theory.md, section 23; I. Csiszár, I-Divergence Geometry of Probability Distributions
 and Minimization Problems, Annals of Probability 3 (1975) 146–158.
 """
@@ -37,6 +40,7 @@ from discreet.measures.registry import LINEAR
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import one_hot
 from discreet.numerics.tilted_losses import in_order_losses, least_two
+from discreet.people.deployed import listed
 from discreet.problems.constraint import Term
 from discreet.problems.laws import Law, laws_of
 from discreet.problems.problem import Problem
@@ -44,6 +48,11 @@ from discreet.problems.rule import OutcomeRule
 
 ROUNDING = 1e-9
 """By so much the probabilities of one person may differ from one process to the next."""
+
+_DIGITS = 6  # of the probabilities that a list holds
+
+WITHIN = 0.5 * 10.0**-_DIGITS + ROUNDING
+"""How near to a listed point a person is who gets its column."""
 
 NEAR = 1e-6
 """Guesses whose scores differ by more are no tie."""
@@ -77,12 +86,13 @@ class SecondTilt:
 
 @dataclass(frozen=True)
 class Tied:
-    """A design as a rule for the people of its table, every tie with its column; and what treats
-    them, if it is a tilt.
+    """A design as a rule for the people of its table, every tie with its column; where a list has
+    each tie [K, m + n]; and what treats them, if it is a tilt.
     """
 
     rule: OutcomeRule
-    second: SecondTilt | None
+    points: Array
+    second: SecondTilt | None = None
 
 
 def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool = True) -> Tied:
@@ -91,8 +101,9 @@ def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool =
 
     second: whether a second tilt may treat them, where they are many.
     """
+    nobody = Tied(OutcomeRule(tilt), np.zeros((0, problem.m + problem.n)))
     if problem.m == 1:
-        return Tied(OutcomeRule(tilt), None)
+        return nobody
     losses = in_order_losses(problem.p_xz, problem.loss, tilt)
     best, least, _, runner = least_two(losses)
     mass = problem.p_z
@@ -100,23 +111,35 @@ def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool =
     drawn = estimator[best, np.arange(problem.N)] < 1.0
     ties = np.flatnonzero((margin <= ROUNDING) | (drawn & (margin <= NEAR)))
     if not ties.size:
-        return Tied(OutcomeRule(tilt), None)
+        return nobody
     if second and _are_many(problem, ties):
         found = _second(problem, estimator, best, losses - least <= NEAR * mass)
         if found is not None:
             tied, made, treatment = found
-            return Tied(OutcomeRule(tilt, tied, made), treatment)
-    kinds, columns = _alike(problem, ties, estimator.take(ties, axis=1))
+            return Tied(OutcomeRule(tilt, tied, made), points_of(problem, tied), treatment)
+    points, kinds = _kinds(problem, ties)
     weights = np.bincount(kinds, weights=mass[ties])
-    kept = np.flatnonzero(np.isin(kinds, np.argsort(-weights, kind="stable")[:_MOST_TIES]))
-    ties, columns = ties[kept], _private(problem, best, ties[kept], columns.take(kept, axis=1))
-    return Tied(OutcomeRule(tilt, ties, _spending(problem, best, ties, columns)), None)
+    points = points[np.sort(np.argsort(-weights, kind="stable")[:_MOST_TIES])]
+    places = listed(_seen(problem, np.arange(problem.N)), points.T, WITHIN)
+    members = np.flatnonzero(places >= 0)
+    places, kinds = np.unique(places[members], return_inverse=True)
+    columns = _mean_columns(estimator.take(members, axis=1) * mass[members], kinds)
+    sums = _Sums.of(problem, best, members, kinds)
+    columns = _spending(problem, sums, _private(problem, sums, columns))
+    rule = OutcomeRule(tilt, members, columns.take(kinds, axis=1))
+    return Tied(rule, points[places].take(kinds, axis=0))
+
+
+def _seen(problem: Problem, people: NDArray[np.intp]) -> Array:
+    """The expected loss of each guess, then p(x_j given z), for people [m + n, people]."""
+    both = np.vstack([problem.loss.take(people, axis=1), problem.p_xz.take(people, axis=1)])
+    mass = problem.p_z[people]
+    return np.divide(both, mass, out=np.full_like(both, np.inf), where=mass > 0.0)
 
 
 def points_of(problem: Problem, ties: NDArray[Any]) -> Array:
-    """Where people are: the expected loss of each guess, then p(x_j given z) [K, m + n]."""
-    both = np.vstack([problem.loss.take(ties, axis=1), problem.p_xz.take(ties, axis=1)])
-    return np.asarray((both / problem.p_z[ties]).T)
+    """Where a list has these people [K, m + n]."""
+    return np.asarray(np.round(_seen(problem, ties), _DIGITS).T)
 
 
 def _are_many(problem: Problem, ties: NDArray[np.intp]) -> bool:
@@ -125,48 +148,65 @@ def _are_many(problem: Problem, ties: NDArray[np.intp]) -> bool:
     """
     most = 2 * (problem.m - 1) * problem.n
     some = ties[:: max(1, ties.size // (8 * most))]
-    return any(_kinds(problem, each).max() + 1 > most for each in (some, ties))
+    return any(len(_kinds(problem, each)[0]) > most for each in (some, ties))
 
 
-def _kinds(problem: Problem, ties: NDArray[np.intp]) -> NDArray[np.intp]:
-    """A number for each tie, the same for people who cannot be told apart."""
-    return np.unique(np.round(points_of(problem, ties), 9), axis=0, return_inverse=True)[1].reshape(
-        -1
-    )
+def _kinds(problem: Problem, ties: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
+    """The points of ties [K, m + n], in the order of their numbers, and which is that of each."""
+    points, kinds = np.unique(points_of(problem, ties), axis=0, return_inverse=True)
+    return points, kinds.reshape(-1)
 
 
-def _alike(
-    problem: Problem, ties: NDArray[np.intp], columns: Array
-) -> tuple[NDArray[np.intp], Array]:
-    """The kind of each tie, and one column for all of a kind, their mean by mass."""
-    kinds = _kinds(problem, ties)
-    sums = np.array([np.bincount(kinds, weights=row) for row in columns * problem.p_z[ties]])
-    means = np.maximum(sums, 0.0)
-    means = means / means.sum(axis=0)
-    return kinds, means[:, kinds]
+def _mean_columns(columns: Array, kinds: NDArray[np.intp]) -> Array:
+    """The mean column [m, K] of the people of each kind, from columns times mass."""
+    means = np.maximum([np.bincount(kinds, weights=row) for row in columns], 0.0)
+    return np.asarray(means / means.sum(axis=0))
 
 
-def _private(problem: Problem, best: NDArray[Any], ties: NDArray[np.intp], columns: Array) -> Array:
+@dataclass(frozen=True)
+class _Sums:
+    """Sums over the people of each kind of ties, and over all others by their guess.
+
+    both    p(x, z), then losses [n + m, K + m]
+    mass    of each kind [K]
+    """
+
+    both: Array
+    mass: Array
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        best: NDArray[Any],
+        ties: NDArray[np.intp],
+        kinds: NDArray[np.intp],
+    ) -> _Sums:
+        both = np.vstack([problem.p_xz, problem.loss])
+        labels = one_hot(best, problem.m)
+        labels[:, ties] = 0.0
+        kept = [np.bincount(kinds, weights=row) for row in both[:, ties]]
+        mass = np.asarray(np.bincount(kinds, weights=problem.p_z[ties]), dtype=np.float64)
+        return cls(np.hstack([kept, both @ labels.T]), mass)
+
+
+def _private(problem: Problem, sums: _Sums, columns: Array) -> Array:
     """Columns of ties that make the rule exactly private, where perfect privacy is asked for and so
     small a change does it.
 
     The answer of an interior point has a trace of every guess everywhere, and a rule has none off
-    its ties.
+    its ties. Whoever draws nothing is not moved, so the sums by guess stand for them.
     """
     if not any(term.budget.perfect for term in problem.terms):
         return columns
-    both = np.vstack([problem.p_xz, problem.loss])
-    labels = one_hot(best, problem.m)
-    labels[:, ties] = 0.0  # whoever draws nothing is not moved, so the sums by guess stand for them
-    merged = np.hstack([both[:, ties], both @ labels.T])
-    whole = np.hstack([columns, np.eye(problem.m)])[:, (present := merged[: problem.n].any(axis=0))]
-    small = Problem.of_rows(
-        merged[: problem.n, present], merged[problem.n :, present], problem.terms
-    )
+    present = sums.both[: problem.n].any(axis=0)
+    merged = sums.both[:, present]
+    whole = np.hstack([columns, np.eye(problem.m)])[:, present]
+    small = Problem.of_rows(merged[: problem.n], merged[problem.n :], problem.terms)
     found = private_versions(small, whole)
     if not found or np.abs(found[0] - whole).max() > NEAR:
         return columns
-    return np.asarray(found[0][:, : ties.size])
+    return np.asarray(found[0][:, : columns.shape[1]])
 
 
 def _second(
@@ -205,21 +245,18 @@ def _second(
     return tied, _draw_treatment(second.tilt @ seen, among), second
 
 
-def _spending(
-    problem: Problem, best: NDArray[Any], ties: NDArray[np.intp], columns: Array
-) -> Array:
+def _spending(problem: Problem, sums: _Sums, columns: Array) -> Array:
     """Columns of ties [m, K] with which the rule leaks what it may, where so small a change does it
     (`_at_budget`).
     """
-    labels = one_hot(best, problem.m)
-    labels[:, ties] = 0.0
-    mass = problem.p_z[ties]
+    joint = sums.both[: problem.n]
+    kinds = sums.mass.size
     with np.errstate(divide="ignore"):
         people = _Treatment(
-            problem.p_xz.take(ties, axis=1) / mass, mass, columns > 0.0, -np.log(columns)
+            joint[:, :kinds] / sums.mass, sums.mass, columns > 0.0, -np.log(columns)
         )
     start = np.zeros((problem.m, problem.n))
-    found = _at_budget(problem, people, start, np.eye(problem.n), problem.p_xz @ labels.T)
+    found = _at_budget(problem, people, start, np.eye(problem.n), joint[:, kinds:])
     return columns if found is start else people.drawn(found)
 
 

@@ -40,7 +40,7 @@ def card_data(rule: Mapping[str, Any]) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "constant": bool(about.get("constant")),
-        "rule": rule["digest"],
+        "rule": rule["checksum"],
         "guesses": rule["guesses"],
         "groups": rule["groups"],
         "draws": _draws(rule["ties"], rule["ignore"]),
@@ -137,6 +137,12 @@ def _limits(limits: Mapping[str, float | None]) -> tuple[str, str, str]:
     return _number(limits["estimate"]), _at_least(limits["low"]), _at_most(limits["high"])
 
 
+def _rate(limits: Mapping[str, float | None]) -> tuple[str, str, str]:
+    """The same, where files leave out what would be about few people."""
+    estimate, low, high = _limits(limits)
+    return "< 5" if limits["estimate"] is None else estimate, low, high
+
+
 def _confidence(people: Mapping[str, Any]) -> str:
     return f"{100 * people['confidence']:g} %"
 
@@ -173,11 +179,11 @@ def evaluation_tables(found: Mapping[str, Any]) -> list[Table]:
     }
     leaks["largest change of odds"] = found["odds"]
     rates = [
-        (str(row["group"]), str(guess), *_limits(limits))
+        (str(row["group"]), str(guess), *_rate(limits))
         for row in found["rates"]
         for guess, limits in row["guesses"].items()
     ]
-    shares = [(str(row["group"]), *_limits(row["share"])) for row in found["rates"]]
+    shares = [(str(row["group"]), *_rate(row["share"])) for row in found["rates"]]
     return [
         Table(
             "Errors and leakage",
@@ -207,7 +213,7 @@ def _people(card: Mapping[str, Any]) -> list[Part]:
         f"{people['people']:,} people who had no part in the making of the classifiers. The "
         "limits hold with "
         f"{_confidence(people)}, all of them together but {apart}, for the population that these "
-        f"people come from. {drawn}"
+        f"people come from. {drawn} “< 5” stands for fewer than five of them."
     )
     return [note, *evaluation_tables(people)]
 

@@ -114,6 +114,28 @@ def test_predict_guesses_for_everybody_in_their_order(place, tmp_path):
     assert printed == [",".join(row[:2]) for row in rows]
 
 
+def test_predict_needs_ids_for_a_lottery_and_the_key_for_coins(place, tmp_path, monkeypatch):
+    asked = f"predict {place / 'rule'} {place / 'others.csv'}"
+    said = refused(asked)
+    assert "the rule has a lottery, and coins of records average it out" in said
+    assert "give --id COLUMN" in said
+    assert run(f"{asked} --fresh").exit_code == 0
+    printed = run(f"{asked} --id customer").stdout
+    moved = tmp_path / "rule"
+    moved.mkdir()
+    for each in (place / "rule").iterdir():
+        (moved / each.name).write_bytes(each.read_bytes())
+    asked = f"predict {moved} {place / 'others.csv'} --id customer"
+    with pytest.warns(UserWarning, match="was not checked"):
+        assert "their key is not known; give key=" in refused(asked)
+    monkeypatch.setenv("DISCREET_KEY", str(place / "rule.key"))
+    assert run(asked).stdout == printed
+    text = (moved / "rule.json").read_text(encoding="utf-8")
+    assert "95 %" in text
+    (moved / "rule.json").write_text(text.replace("95 %", "99 %"), encoding="utf-8")
+    assert "its checksum does not fit" in refused(asked)
+
+
 def test_parquet_goes_in_and_out(place, tmp_path):
     duckdb = pytest.importorskip("duckdb")
     people = tmp_path / "others.parquet"
@@ -174,7 +196,8 @@ def test_a_promise_that_new_people_break_is_exit_code_1(place, tmp_path):
     """
     text = (place / "others.csv").read_text(encoding="utf-8").splitlines()
     broken = tmp_path / "broken.csv"
-    guesses = run(f"predict {place / 'rule'} {place / 'others.csv'}").stdout.splitlines()[1:]
+    asked = f"predict {place / 'rule'} {place / 'others.csv'} --id customer"
+    guesses = [line.split(",")[1] for line in run(asked).stdout.splitlines()[1:]]
     cells = [line.split(",") for line in text[1:]]
     lines = [
         ",".join([*row[:3], "fm"[guess == "high"], *row[4:]])
@@ -235,7 +258,12 @@ def test_nothing_is_overwritten_without_force(place, tmp_path):
     assert "--force" in refused(f"predict {rule} {people} --out {mine}")
     assert mine.read_text(encoding="utf-8") == "mine"
     assert "is an input" in refused(f"predict {rule} {people} --out {people} --force")
-    assert run(f"predict {rule} {people} --out {mine} --force").exit_code == 0
+    assert run(f"predict {rule} {people} --id customer --out {mine} --force").exit_code == 0
+    (tmp_path / "rule.key").write_text("mine", encoding="utf-8")
+    asked = ASKED.replace("--seed 0", "")
+    said = refused(f"fit {people} {asked} --leakage 0.1 --out {tmp_path / 'rule'}")
+    assert "rule.key may hold the key of another rule" in said
+    assert (tmp_path / "rule.key").read_text(encoding="utf-8") == "mine"
     taken = tmp_path / "rule"
     taken.mkdir()
     (taken / "card.html").write_text("mine", encoding="utf-8")

@@ -16,6 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import discreet as ds
 from discreet.people import graph
+from discreet.people.design import diluted_rule
 from discreet.people.folder import Column, feeds
 from discreet.reports.card import card_data, card_page
 
@@ -124,7 +125,7 @@ def test_a_second_tilt_and_a_rule_that_ignores_are_in_the_graph(fitted):
     document["ties"] = {"within": 1e-9, "points": [], "second": second}
     document["ignore"] = {"probability": 0.1, "towards": [0.0, 1.0]}
     kept = private.rule_
-    private.rule_ = _signed(document)
+    private.rule_ = ds.Rule.sealed(document, private.key_)
     try:
         probabilities, guess = asked(private.to_onnx(frame), frame)
         assert np.abs(probabilities - private.predict_proba(frame)).max() < 1e-12
@@ -132,12 +133,6 @@ def test_a_second_tilt_and_a_rule_that_ignores_are_in_the_graph(fitted):
         assert probabilities.min() < 0.3 < 0.6 < probabilities.max()
     finally:
         private.rule_ = kept
-
-
-def _signed(document):
-    from discreet.people.deployed import digest_of
-
-    return ds.Rule({**document, "digest": digest_of(document)})
 
 
 def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(fitted, monkeypatch):
@@ -172,7 +167,7 @@ def test_predicting_imports_neither_scikit_learn_nor_pandas(folder):
         "people = {each.name: np.array(['u', None], dtype=object) if each.kind == 'texts' else "
         "np.array([1.0, np.nan])"
         " for each in rule.columns}\n"
-        "assert len(rule.predict(people)) == 2\n"
+        "assert len(rule.predict(people, ids=[1, 2])) == 2\n"
         "print(sorted({'sklearn', 'pandas', 'scipy', 'onnx'} & set(sys.modules)))\n"
     )
     said = subprocess.run(
@@ -204,7 +199,7 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(kind, fitte
     document["ignore"] = {"probability": 1.0, "towards": [0.5, 0.5]}  # everybody draws
     document["coins"] = "records"
     kept = private.rule_
-    private.rule_ = _signed(document)
+    private.rule_ = ds.Rule.sealed(document, private.key_)
     try:
         private.save(tmp_path / "rule", frame)
         deployed = ds.DeployedRule.load(tmp_path / "rule")
@@ -243,7 +238,7 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(kind, fitte
             lambda place: (place / "rule.json").write_text(
                 (place / "rule.json").read_text().replace("0.05", "0.5")
             ),
-            "digest",
+            "checksum",
         ),
     ],
 )
@@ -252,7 +247,7 @@ def test_a_folder_that_was_changed_is_refused(folder, tmp_path, change, complain
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     change(tmp_path)
     with pytest.raises(ds.FileError, match=complaint):
-        ds.DeployedRule.load(tmp_path)
+        ds.DeployedRule.load(tmp_path, f"{folder}.key")
 
 
 def test_people_that_the_rule_cannot_read_are_refused_in_a_sentence(folder, tmp_path):
@@ -264,10 +259,10 @@ def test_people_that_the_rule_cannot_read_are_refused_in_a_sentence(folder, tmp_
         (np.ones((5, 8)), "columns by name"),
     ):
         with pytest.raises(ds.InputError, match=complaint):
-            deployed.predict(people)
+            deployed.predict(people, ids=np.arange(5))
     with pytest.raises(ds.FileError, match="nowhere"):
         ds.DeployedRule.load(tmp_path / "nowhere")
-    assert deployed.predict(frame.iloc[:0]).shape == (0,)
+    assert deployed.predict(frame.iloc[:0], ids=[]).shape == (0,)
 
 
 def test_a_folder_is_replaced_only_if_it_was_made_here(fitted, tmp_path):
@@ -275,6 +270,64 @@ def test_a_folder_is_replaced_only_if_it_was_made_here(fitted, tmp_path):
     with pytest.raises(ds.FileError, match=r"rule\.json"):
         fitted[0].save(tmp_path, fitted[1])
     assert (tmp_path / "rule.json").read_text() == "mine"
+
+
+def test_the_key_is_a_file_of_its_own_that_only_its_owner_reads(folder, fitted, tmp_path):
+    private, frame = fitted
+    key = folder.with_name("rule.key")
+    assert key.read_text() == f"{private.key_}\n"
+    assert key.stat().st_mode & 0o777 == 0o600
+    place = tmp_path / "rule"
+    other = tmp_path / "rule.key"
+    other.write_text("0" * 32)
+    with pytest.raises(ds.FileError, match=r"rule\.key may hold the key of another rule.*--force"):
+        private.save(place, frame)
+    assert not place.exists()
+    assert other.read_text() == "0" * 32
+    private.save(place, frame, overwrite=True)
+    assert other.read_text() == key.read_text()
+    assert other.stat().st_mode & 0o777 == 0o600
+    private.save(place, frame)  # the same key
+    (tmp_path / "today").symlink_to(place)
+    assert ds.DeployedRule.load(tmp_path / "today").rule.key == private.key_
+
+
+def test_a_lottery_needs_ids(fitted, tmp_path):
+    """Near-duplicates of one record have independent coins, whose mean is what a lottery hides."""
+    private, frame = fitted
+    near = frame.iloc[np.zeros(40, dtype=int)].copy()
+    near["hours per week"] = 36.0 + 1e-9 * np.arange(40)
+    kept = private.rule_
+    undiluted = int(kept.predict_proba(*private._probabilities(near))[0].argmax())
+    private.rule_ = diluted_rule(kept, 0.4, 1 - undiluted)
+    try:
+        private.save(tmp_path / "rule", frame)
+        deployed = ds.DeployedRule.load(tmp_path / "rule")
+        assert len({*deployed.predict_proba(near)[:, 0]}) == 1
+        for ask in (deployed.predict, deployed.decide):
+            with pytest.raises(ds.InputError, match=r"near-duplicates.*give ids="):
+                ask(near)
+        with pytest.warns(UserWarning, match=r"near-duplicates.*give ids="):
+            guesses = private.predict(near)
+        assert len({*guesses}) == 2
+        assert (guesses == private.classes_[undiluted]).sum() > 20  # of 40: averaged out
+        assert len({*deployed.predict(near, ids=["Ada"] * 40)}) == 1
+        ids = np.arange(800)
+        assert (private.predict(frame, ids) == deployed.predict(frame, ids)).all()
+    finally:
+        private.rule_ = kept
+
+
+def test_without_a_key_a_rule_that_draws_is_refused(folder, fitted, tmp_path):
+    for name in ("rule.json", "model.onnx"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    with pytest.warns(UserWarning, match=r"signature of .* was not checked"):
+        deployed = ds.DeployedRule.load(tmp_path)
+    frame = table(40, seed=3)[0]
+    with pytest.raises(ds.InputError, match=r"draws guesses .*set DISCREET_KEY"):
+        deployed.predict(frame, ids=np.arange(40))
+    assert deployed.predict(frame, fresh=np.random.default_rng(0)).size == 40
+    assert (deployed.predict_proba(frame) == fitted[0].predict_proba(frame)).all()
 
 
 # -- the card
@@ -285,10 +338,8 @@ def test_the_card_holds_what_the_rule_holds_and_loads_nothing(folder, fitted):
     document = json.loads((folder / "rule.json").read_text())
     card = json.loads((folder / "card.json").read_text())
     assert card == card_data(document)
-    assert (
-        document["key"]
-        not in (folder / "card.json").read_text() + (folder / "card.html").read_text()
-    )
+    for path in folder.iterdir():
+        assert fitted[0].key_.encode() not in path.read_bytes(), path
     assert card["statement"] == fitted[0].statement_
     assert card["data"]["people"] == 800
     assert card["data"]["digest"].startswith("sha256:")

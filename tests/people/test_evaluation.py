@@ -4,6 +4,7 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import discreet as ds
@@ -11,6 +12,9 @@ from discreet.measures.registry import measure_of
 from discreet.people.design import Labels, constant_rule
 from discreet.people.evaluation import OTHER
 from discreet.people.extremes import leakage_of
+from discreet.people.published import published, published_leakage
+from discreet.reports.card import evaluation_tables
+from discreet.showing.page import html
 
 PEOPLE = 4000
 
@@ -352,3 +356,78 @@ def test_an_asymptotic_limit_says_so_and_gives_way_where_people_are_few():
         for each in (False, True)
     ]
     assert few[0].at_most == few[1].at_most
+
+
+# -- what files say about few people
+# --------------------------------------------------------------------------------------------------
+
+
+def counted(table, **more):
+    """The evaluation of people of groups "a" and "b" who got guesses "no" and "yes" so often."""
+    sexes, guesses = [], []
+    for guess, row in zip(("no", "yes"), table, strict=True):
+        for group, count in zip("ab", row, strict=True):
+            sexes += [group] * count
+            guesses += [guess] * count
+    truth = ["no", "yes"] * (len(sexes) // 2)
+    return ds.evaluate(guesses, None, truth, sensitive_features=sexes, **more)
+
+
+def test_a_file_states_no_count_of_fewer_than_five_people():
+    """Whichever of the counts from 0 to 4 it is, the table, the rates, and the shares are the
+    same, and every limit lies outside of the exact one.
+    """
+    records = []
+    for count in range(5):
+        found = counted([[count, 120], [200 - count, 180]])
+        for each, share in ((found, 0.0), (found.diluted(0.5, 1), 0.5)):
+            record = published(each)
+            exact = each.to_dict()
+            assert record["table"][0] == [None, (1.0 - share) * 120]
+            assert [row["guesses"]["no"]["estimate"] is None for row in record["rates"]] == [1, 0]
+            for name, limits in record["leakages"].items():
+                assert limits["low"] <= exact["leakages"][name]["low"]
+                assert (limits["high"] or np.inf) >= (exact["leakages"][name]["high"] or np.inf)
+                assert limits["high"] is None or float(f"{limits['high']:.1e}") == limits["high"]
+            assert record["leakage_at_most"] >= exact["leakage_at_most"]
+            for row, whole in zip(record["rates"], exact["rates"], strict=True):
+                for guess, limits in row["guesses"].items():
+                    assert limits["low"] <= whole["guesses"][guess]["low"] + 1e-15
+                    assert limits["high"] >= whole["guesses"][guess]["high"] - 1e-15
+            records.append((share, {name: record[name] for name in ("table", "rates")}))
+    for share in (0.0, 0.5):
+        assert len({json.dumps(each) for s, each in records if s == share}) == 1
+    page = html(evaluation_tables(published(found)))
+    assert "&lt; 5" in page
+    assert "&lt; 5" not in html(found.tables())
+    assert found.to_dict()["table"][0] == [4.0, 120.0]
+
+
+def test_a_file_states_what_is_about_more_people():
+    found = counted([[5, 120], [195, 180]])
+    assert published(found) == found.to_dict()
+    assert published_leakage(found, "")["leakage"] == found.leakage.estimate
+
+
+def test_few_people_of_a_combination_do_not_follow_from_the_columns_alone():
+    rng = np.random.default_rng(0)
+    sexes, ages = rng.choice(["f", "m"], 400), rng.choice(["old", "young"], 400)
+    guesses = np.where(rng.random(400) < 0.5, "no", "yes")
+    guesses[(sexes == "f") & (ages == "old")] = "no"
+    hidden = pd.DataFrame({"sex": sexes, "age": ages})
+    found = ds.evaluate(guesses, None, guesses, sensitive_features=hidden)
+    record = published(found)
+    assert sum(count is None for row in record["table"] for count in row) == 1
+    for name in ("sex", "age"):
+        for row in record["secrets"][name]["table"]:
+            assert all(count % 20 == 0 for count in row)
+    least = published_leakage(found, "sex")["leakage_at_most"]
+    assert found.secrets["sex"].at_most <= least < 1.1 * found.secrets["sex"].at_most
+
+
+def test_a_group_of_few_people_has_no_share():
+    found = counted([[2, 120], [1, 177]])
+    first, other = (row["share"] for row in published(found)["rates"])
+    assert first["estimate"] is None
+    assert other["estimate"] == pytest.approx(1.0, abs=0.05)
+    assert first["low"] == 0.0

@@ -16,8 +16,8 @@ import pytest
 from weight import tokens_of
 
 import discreet as ds
-from discreet.people import deployed
-from discreet.people.deployed import Rule, digest_of
+from discreet.people import deployed, design
+from discreet.people.deployed import Rule, _canonical, _checksum, _seal, find_key
 from discreet.people.design import Labels, people_rule
 from discreet.problems.rule import OutcomeRule
 
@@ -162,17 +162,117 @@ def test_a_file_that_was_changed_or_is_something_else_is_refused(tmp_path):
 
     changed = json.loads(json.dumps(rule.document))
     changed["tilt"][0][0] += 1e-9
-    assert "its digest does not fit" in said(changed)
-    assert "has version 2" in said({**rule.document, "version": 2})
+    assert "its checksum does not fit" in said(changed)
+    assert "has version 3" in said({**rule.document, "version": 3})
     assert "no rule for people" in said({"format": "something"})
     assert "no rule for people" in said("{")
     assert "no rule for people" in said("[]")
     torn = {key: value for key, value in rule.document.items() if key != "tilt"}
-    assert "KeyError: 'tilt'" in said({**torn, "digest": digest_of(torn)})
+    assert "KeyError: 'tilt'" in said(_seal(torn, KEY))
     skewed = {**rule.document, "tilt": [[0.0], [0.0]]}
-    assert "do not fit its labels" in said({**skewed, "digest": digest_of(skewed)})
+    assert "do not fit its labels" in said(_seal(skewed, KEY))
     with pytest.raises(ValueError, match="FileNotFoundError"):
         Rule.load(tmp_path / "nothing.json")
+
+
+def changed_by_somebody(document):
+    """An edited document with a checksum that fits, which anyone can compute."""
+    return {**document, "checksum": _checksum(_canonical(document))}
+
+
+def digits_changed(value):
+    """Copies of a value, each with another digit of its JSON changed."""
+    text = json.dumps(value)
+    for k, digit in enumerate(text):
+        other = f"{text[:k]}{(int(digit) + 1) % 10}{text[k + 1 :]}" if digit.isdigit() else ""
+        try:
+            if other and json.loads(other) != value:
+                yield json.loads(other)
+        except json.JSONDecodeError:  # a number that begins with 0
+            continue
+
+
+@pytest.mark.parametrize("place", ["tilt", "about", "ignore", "ties", "key_fingerprint"])
+def test_whoever_lacks_the_key_can_change_no_digit(place):
+    rule = design.diluted_rule(designed()[0], 0.25, 1)
+    document = {**rule.document, "about": {"statement": "leaks at most 0.05, 95 %"}}
+    document = json.loads(Rule.sealed(document, KEY).text)
+    copies = [
+        changed_by_somebody({**document, place: each}) for each in digits_changed(document[place])
+    ]
+    assert len(copies) >= 5
+    for each in copies:
+        assert Rule(each).key is None  # not checked without the key
+        with pytest.raises(ValueError, match=r"(signature|fingerprint) does not fit"):
+            Rule(each, KEY)
+
+
+def version_1(rule):
+    """The document of a rule as files of version 1 hold it."""
+    document = {**rule.document, "version": 1, "key": rule.key}
+    for name in ("checksum", "signature", "key_fingerprint"):
+        del document[name]
+    return {**document, "digest": _checksum(_canonical(document))}
+
+
+def test_files_of_version_1_hold_their_key_and_toss_the_same_coins(tmp_path):
+    rule = drawing()
+    path = tmp_path / "rule.json"
+    path.write_text(json.dumps(version_1(rule)), encoding="utf-8")
+    assert not (tmp_path / "rule.json.key").exists()
+    old = Rule.load(path)
+    assert old.document == rule.document
+    half = np.full((100, 2), 0.5)
+    ids = np.arange(100)
+    assert (old.predict(half, half, ids=ids) == rule.predict(half, half, ids=ids)).all()
+    assert Rule.load(path, KEY).key == KEY
+    with pytest.raises(ValueError, match="the key is not that of the rule"):  # edited, and made old
+        Rule.load(path, "f" * 32)
+
+
+def test_a_key_is_found_where_it_is_given(tmp_path, monkeypatch):
+    rule = drawing()
+    path = tmp_path / "rule.json"
+    rule.save(path)
+    beside = tmp_path / "rule.json.key"
+    assert KEY not in path.read_text(encoding="utf-8")
+    assert beside.stat().st_mode & 0o777 == 0o600
+    assert Rule.load(path).key == KEY
+    elsewhere = beside.rename(tmp_path / "key")
+    assert Rule.load(path, KEY).key == Rule.load(path, elsewhere).key == KEY
+    for held in (KEY, str(elsewhere)):
+        monkeypatch.setenv("DISCREET_KEY", held)
+        assert Rule.load(path).key == KEY
+    with pytest.raises(ValueError, match="the key is not that of the rule"):
+        Rule.load(path, "f" * 32)
+    for held in (KEY[1:], str(tmp_path / "nothing"), str(path)):
+        with pytest.raises(ValueError, match="key= or DISCREET_KEY holds no key") as told:
+            Rule.load(path, held)
+        assert held not in str(told.value)
+    monkeypatch.delenv("DISCREET_KEY")
+    beside.write_text("none", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"rule\.json\.key holds no key"):
+        Rule.load(path)
+    with pytest.raises(FileExistsError):
+        rule.save(tmp_path / "rule.json")
+    assert find_key(None, tmp_path / "nothing") is None
+
+
+def test_without_a_key_only_a_rule_that_draws_nothing_guesses(tmp_path):
+    path = tmp_path / "rule.json"
+    half = np.full((3, 2), 0.5)
+    for rule, probability in ((drawing(1.0), 1.0), (drawing(), 0.3)):
+        rule.save(path, overwrite=True)
+        (tmp_path / "rule.json.key").unlink()
+        with pytest.warns(UserWarning, match="was not checked"):
+            loaded = Rule.load(path)
+        assert loaded.predict_proba(half, half)[:, 1] == pytest.approx(probability)
+        if not rule.draws:
+            assert loaded.predict(half, half).tolist() == ["yes"] * 3
+            continue
+        with pytest.raises(ValueError, match=r"draws guesses .* key is not known; give key="):
+            loaded.predict(half, half)
+        assert loaded.predict(half, half, fresh=np.random.default_rng(0)).size == 3
 
 
 def test_one_file_predicts_with_numpy_alone(tmp_path):
@@ -183,7 +283,7 @@ def test_one_file_predicts_with_numpy_alone(tmp_path):
         if isinstance(node, ast.Import | ast.ImportFrom)
     }
     assert heads - sys.stdlib_module_names == {"numpy"}
-    assert tokens_of(source) <= 2250
+    assert tokens_of(source) <= 3100
     rule, p_y, p_x = designed()
     rule.save(tmp_path / "rule.json")
     np.savez(tmp_path / "people.npz", p_y=p_y, p_x=p_x)
@@ -214,7 +314,7 @@ def test_listed_ties_are_found_however_many_share_their_first_number():
         {"point": p, "column": c} for p, c in zip(points.tolist(), columns.tolist(), strict=True)
     ]
     document = {**document, "ties": {**document["ties"], "points": ties}}
-    rule = Rule({**document, "digest": digest_of(document)})
+    rule = Rule.sealed(document, KEY)
     within = rule.within
     who = rng.integers(0, 60, 20_000)  # of whom some are as near as a tie reaches, some just beyond
     shift = rng.choice([0.0, 0.9, -0.9, 1.5, -1.5], who.size) * within
@@ -280,14 +380,13 @@ def test_words_of_a_coin_are_those_of_the_documentation():
         ("Zoë", "Zoë".encode().ljust(40, b"\0")),
         ("z" * 40, b"z" * 40),
         ("z" * 41, hashlib.blake2b(b"z" * 41, digest_size=16).digest().ljust(40, b"\0")),
+        ("z\0", hashlib.blake2b(b"z\0", digest_size=16).digest().ljust(40, b"\0")),
         (None, np.full(4, 0.5).tobytes()),
     ):
         # the rule says "yes" with probability p exactly where the coin is at least 1 - p
         edge = coin(message)
         for probability, guess in ((1.0 - edge - 1e-9, "no"), (1.0 - edge + 1e-9, "yes")):
-            found = drawing(probability).predict(
-                half, half, ids=None if who is None else np.array([who])
-            )
+            found = drawing(probability).predict(half, half, ids=None if who is None else [who])
             assert found.tolist() == [guess], who
     # a text that UTF-8 has no bytes for is a text all the same
     assert rule.predict(half, half, ids=["\ud800"]).size == 1
@@ -312,6 +411,15 @@ def test_asking_a_thousand_times_tells_nothing_new():
     assert len(set(without_ids.tolist())) == 1
     fresh = rule.predict(half, half, fresh=np.random.default_rng(0))
     assert abs((fresh == "yes").mean() - 0.3) < 0.05
+
+
+def test_a_lottery_is_not_drawn_by_records():
+    rule = design.diluted_rule(designed()[0], 0.25, 1)
+    half = np.full((3, 2), 0.5)
+    with pytest.raises(ValueError, match=r"near-duplicates .*give ids="):
+        rule.predict(half, half)
+    assert rule.predict(half, half, ids=[1, 2, 3]).size == 3
+    assert rule.predict(half, half, fresh=np.random.default_rng(0)).size == 3
 
 
 def test_coins_of_different_people_are_fair_and_independent_of_order():

@@ -1,5 +1,7 @@
 """Ties of designs, above all where a whole group ties."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from random_laws import random_columns, random_joint
@@ -179,7 +181,7 @@ def test_of_two_repairs_the_better_one_is_deployed(monkeypatch):
         made = with_ties(problem, estimator, tilt, second=second)
         known = np.eye(2)[:, problem.loss[:, made.rule.ties].argmin(axis=0)]
         columns = made.rule.columns + (1e-5 if second else 1.0) * (known - made.rule.columns)
-        return ties.Tied(ds.OutcomeRule(tilt, made.rule.ties, columns), made.second)
+        return replace(made, rule=ds.OutcomeRule(tilt, made.rule.ties, columns))
 
     monkeypatch.setattr(design, "with_ties", leaky)
     made = rule_for(problem)
@@ -190,3 +192,27 @@ def test_of_two_repairs_the_better_one_is_deployed(monkeypatch):
 def test_sums_that_no_treatment_has_are_missed():
     treated = ties._Treatment(np.eye(2), np.full(2, 0.5), np.ones((2, 2), dtype=bool))
     assert treated.with_sums(np.zeros((2, 2)), np.array([[0.6, 0.2], [-0.1, 0.3]]))[1] > 1e-13
+
+
+@pytest.mark.parametrize("shift", [0.0, 5e-7])
+@pytest.mark.parametrize("budget", [0.0, 2e-4])
+def test_the_judged_rule_is_the_deployed_one_for_whoever_is_near_a_listed_point(budget, shift):
+    """Kinds of people whose members are a millionth apart, around a rounding or at its edge."""
+    rng = np.random.default_rng(4)
+    kinds = np.round(rng.uniform(0.1, 0.9, (30, 2)), 2)[rng.integers(0, 30, 3000)]
+    first = kinds + shift + rng.uniform(-4e-7, 4e-7, kinds.shape)
+    p_y, p_x = (np.column_stack([each, 1.0 - each]) for each in first.T)
+    made = ds.design_rule(p_y, p_x, budget, key="0" * 32)
+    listing = made.rule.document["ties"]
+    assert listing["points"]
+    for tie in listing["points"]:
+        assert tie["point"] == np.round(tie["point"], 6).tolist()
+    problem = made.solution.problem
+    deployed = made.rule.predict_proba(p_y, p_x)
+    judged = made.solution.rule.matrix(problem).T
+    drawn = (deployed.max(axis=1) < 1.0).sum()
+    assert drawn > len(listing["points"])
+    assert np.abs(deployed - judged).max() < 1e-12
+    assert problem.leakage(deployed.T) <= budget * (1.0 + 1e-9) + 1e-25
+    best = ds.solve(problem).error_probability
+    assert made.solution.error_probability == pytest.approx(best, rel=1e-6)
