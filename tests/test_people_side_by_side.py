@@ -8,6 +8,7 @@ import tarfile
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytestmark = pytest.mark.gate
@@ -110,6 +111,37 @@ def test_a_broken_promise_and_slow_methods_are_told(load, tmp_path):
     assert "discreet the others take to design a rule for 100,000 people" in page
     [line] = [each for each in page.splitlines() if each.startswith("| ThresholdOptimizer | – |")]
     assert line == "| ThresholdOptimizer | – | 5 (5) | – | – | 4 |"
+
+
+def test_the_seldonian_engine_joins_where_it_is_installed(load, monkeypatch, tmp_path):
+    """Its rows are read, kept and shown everywhere; they are made where the engine is."""
+    split = load("fairness.split")
+    report = load("fairness.report")
+    engine = load("fairness.seldonian_engine")
+    tables = load("fairness.tables")
+    place = ("blind", "parity", split.SELDONIAN)
+    assert place in split.places()
+    monkeypatch.setattr(engine, "is_installed", lambda: False)
+    assert list(split.rows_of(tables.diabetes(None), 0, [place])) == []
+    monkeypatch.setattr(engine, "is_installed", lambda: True)
+    told = []
+
+    def fit(features, truth, group, tolerance, seed):
+        told.append((features.shape, truth.shape, group.max(), tolerance, seed))
+        return (lambda people: np.full((len(people), 2), 0.5)) if len(told) == 1 else None
+
+    monkeypatch.setattr(engine, "fit", fit)
+    rows = [row for k in range(2) for row in split.rows_of(tables.diabetes(None), k, [place])]
+    assert told == [((221, 9), (221,), 1, 0.02, 0), ((221, 9), (221,), 1, 0.02, 1)]
+    assert rows[0].error == 0.5
+    assert rows[0].difference == 0.0
+    assert (rows[1].error, rows[1].note) == (None, "no solution")
+    report.write(tmp_path / "people", rows)
+    page = (tmp_path / "people.md").read_text(encoding="utf-8")
+    assert "The Seldonian engine returns a model in 1 of 2 splits" in page
+    assert "| Seldonian engine, promised (1 of 2 splits) | blind |" in page
+    [many] = split.rows_of(tables.modechoice(None), 0, [place])
+    assert many.note.startswith("serves two guesses")
 
 
 def test_the_census_is_read_from_its_archive(load, tmp_path):
