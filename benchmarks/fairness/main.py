@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fairness.methods import METHODS
 from fairness.report import write
-from fairness.split import PROMISED, Row, places, rows_of
+from fairness.split import PROMISED, SELDONIAN, Row, places, rows_of, runnable
 from fairness.tables import LOADERS
 
 from discreet.reports.outputs import replace_file
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     file = asked.out.with_name(f"{asked.out.name}.csv")
     file.parent.mkdir(parents=True, exist_ok=True)
     rows = {(row.table, row.split, row.place): row for row in read(file)}
-    every = [place for place in places() if asked.method is None or place[2] in asked.method]
+    every = [place for place in runnable() if asked.method is None or place[2] in asked.method]
     for name in names:
         wanted = {
             split: [place for place in every if asked.again or (name, split, place) not in rows]
@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only", action="append", choices=list(LOADERS), help="one table; repeatable"
     )
-    names = [*(method.name for method in METHODS), PROMISED]
+    names = [*(method.name for method in METHODS), PROMISED, SELDONIAN]
     parser.add_argument(
         "--method", action="append", choices=names, help="rows of one method; repeatable"
     )

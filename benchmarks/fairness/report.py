@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from fairness.methods import METHODS
-from fairness.split import CONSTRAINTS, PROMISED, Row
+from fairness.split import CONSTRAINTS, PROMISED, SELDONIAN, Row
 from fairness.tables import LOADERS
 from large.machine import described
 
@@ -23,7 +23,7 @@ __all__ = ["write"]
 
 _PROGRAM = "program of LinearPost"
 _PUBLISHED = "LinearPost through cvxpy"
-_ORDER = [*(method.name for method in METHODS), PROMISED]
+_ORDER = [*(method.name for method in METHODS), PROMISED, SELDONIAN]
 _ROUNDING = 1e-9  # of an error probability
 _FASTER = {"ThresholdOptimizer": 4.0, _PROGRAM: 20.0, _PUBLISHED: 20.0}
 
@@ -51,7 +51,8 @@ the tolerance, and in brackets those where it is so beyond doubt (95 %). Means o
 solved. ThresholdOptimizer takes the truths of the fitted people for their probabilities, so what it makes equal
 is not quite equal on the fitted law. `discreet, promised` is `ds.PrivateClassifier`, which keeps two fifths of
 the fitted people apart, and falls back to one guess for everybody where they are too few to show that the
-tolerance is kept.
+tolerance is kept. `Seldonian engine, promised` is a logistic regression by seldonian-engine 0.8.11, whose guesses are drawn. It
+keeps as many people apart for its safety test, with 5 % too, and otherwise has no solution.
 
 What is timed. Seconds are medians over the splits of processor time, on one core, of the fastest of three tries
 (of one for ExponentiatedGradient, LinearPost through cvxpy and `discreet, promised`). All get the same arrays of
@@ -71,6 +72,9 @@ _FITTED = """On the fitted law {better} of {count} answers err less than the cer
 _PROMISED = """The promise is kept in {kept} of {count} splits: the held-out people do not show, at 95 %, more than
   the tolerance. In {over} of them their own difference is above it. {constant} of the rules are constant, and
   {lottery} make the same guess for some of the people by a lottery."""
+
+_SAFE = """The Seldonian engine returns a model in {solved} of {count} splits, and no solution in the others. In {broken}
+  of them the held-out people show, at 95 %, more than the tolerance."""
 
 _SLOWER = """How many times as long as discreet the others take to design a rule for {people:,} people, in the median of the
 splits and, in brackets, at the least:"""
@@ -101,6 +105,11 @@ def _summary(rows: Sequence[Row]) -> list[Part]:
         lottery = sum(row.note.startswith("lottery") for row in promised)
         counts = {"over": over, "constant": constant, "lottery": lottery}
         lines.append(_PROMISED.format(kept=kept, count=len(promised), **counts))
+    tried = [row for row in rows if row.method == SELDONIAN and row.seconds is not None]
+    if tried:
+        solved = [row for row in tried if row.difference is not None]
+        broken = sum(map(_broken, solved))
+        lines.append(_SAFE.format(solved=len(solved), count=len(tried), broken=broken))
     if few := _few(rows):
         lines.append(few)
     return [Sentences(lines), *_speed(rows)]
@@ -127,7 +136,11 @@ def _speed(rows: Sequence[Row]) -> list[Part]:
     large = [row for row in rows if row.fitted == _largest(rows) and row.seconds]
     own = {_place(row): row.seconds for row in large if row.method == "discreet"}
     found = group_by(
-        [row for row in large if row.method not in ("discreet", PROMISED) and _place(row) in own],
+        [
+            row
+            for row in large
+            if row.method not in ("discreet", PROMISED, SELDONIAN) and _place(row) in own
+        ],
         lambda row: (row.method, row.constraint, row.setting),
     )
     columns = [

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from fairness import seldonian_engine
 from fairness.methods import METHODS, Method, Seen, conditional, model
 from fairness.tables import Table
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -26,13 +27,14 @@ import discreet as ds
 from discreet.people.probabilities import Calibrated, calibrate
 from discreet.people.rows import Rows
 
-__all__ = ["CONSTRAINTS", "PROMISED", "Place", "Row", "places", "rows_of"]
+__all__ = ["CONSTRAINTS", "PROMISED", "SELDONIAN", "Place", "Row", "places", "rows_of", "runnable"]
 
 CONSTRAINTS = {"parity": 0.02, "equalized odds": 0.0}
 """The tolerance of each; ThresholdOptimizer has none but 0 for equalized odds."""
 
 SETTINGS = ("blind", "aware")
 PROMISED = "discreet, promised"
+SELDONIAN = "Seldonian engine, promised"
 
 Place = tuple[str, str, str]
 """Setting, constraint and method: what a split has one row of."""
@@ -89,7 +91,14 @@ def places() -> list[Place]:
         for method in METHODS
         if method.aware in (None, setting == "aware")
     ]
-    return own + [(setting, "parity", PROMISED) for setting in SETTINGS]
+    promised = (PROMISED, SELDONIAN)
+    return own + [(setting, "parity", name) for name in promised for setting in SETTINGS]
+
+
+def runnable() -> list[Place]:
+    """Those whose methods are installed, in order."""
+    without = () if seldonian_engine.is_installed() else (SELDONIAN,)
+    return [place for place in places() if place[2] not in without]
 
 
 def rows_of(
@@ -99,13 +108,13 @@ def rows_of(
     rng = np.random.default_rng([20261123, split])
     order = rng.permutation(len(table.guess))
     inside, outside = np.split(order, [fitted or table.fitted])
-    chosen = [each for each in places() if wanted is None or each in wanted]
+    chosen = [each for each in runnable() if wanted is None or each in wanted]
     methods = {each.name: each for each in METHODS}
     for setting in SETTINGS:
         own = [
             (constraint, methods[name])
             for s, constraint, name in chosen
-            if s == setting and name != PROMISED
+            if s == setting and name in methods
         ]
         if own:
             people, others = _seen(
@@ -118,6 +127,8 @@ def rows_of(
     for setting, _, name in chosen:
         if name == PROMISED:
             yield _promise(table, split, inside, outside, setting)
+        if name == SELDONIAN:
+            yield _seldonian(table, split, inside, outside, setting)
 
 
 def _classifier(categories: tuple[bool, ...] | None, aware: bool) -> Any:
@@ -273,4 +284,24 @@ def _promise(
         row.note = f"lottery of {taken.lottery.share:.2f}"
     columns = private.predict_proba(_features(table, outside, setting))
     _held_out(row, columns, table.guess[outside], table.hide[outside])
+    return row
+
+
+def _seldonian(
+    table: Table, split: int, inside: np.ndarray, outside: np.ndarray, setting: str
+) -> Row:
+    """The Seldonian engine, which fits its classifier itself and keeps as many people apart."""
+    tolerance = CONSTRAINTS["parity"]
+    row = Row(table.name, split, "parity", tolerance, SELDONIAN, setting, len(inside), len(outside))
+    if table.guess.max() > 1 or table.categories is not None:
+        row.note = "serves two guesses and columns of numbers only"
+        return row
+    seen, hidden = (_features(table, people, setting) for people in (inside, outside))
+    start = time.process_time()
+    treat = seldonian_engine.fit(seen, table.guess[inside], table.hide[inside], tolerance, split)
+    row.seconds = time.process_time() - start
+    if treat is None:
+        row.note = "no solution"
+        return row
+    _held_out(row, treat(hidden), table.guess[outside], table.hide[outside])
     return row

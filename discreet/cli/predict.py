@@ -50,11 +50,11 @@ def predict(
 
     Examples:
 
-      discreet predict rule new.csv --out guesses.csv
+      discreet predict rule new.csv --id customer --out guesses.csv
 
       discreet predict rule new.parquet --id customer --out guesses.parquet --force
 
-      discreet predict rule new.csv --probabilities | head
+      discreet predict rule new.csv --id customer --probabilities | head
     """
     import contextlib
     from collections import Counter

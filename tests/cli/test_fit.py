@@ -117,7 +117,7 @@ def test_predict_guesses_for_everybody_in_their_order(place, tmp_path):
 def test_predict_needs_ids_for_a_lottery_and_the_key_for_coins(place, tmp_path, monkeypatch):
     asked = f"predict {place / 'rule'} {place / 'others.csv'}"
     said = refused(asked)
-    assert "the rule has a lottery, and coins of records average it out" in said
+    assert "who a person is has to decide the coin" in said
     assert "give --id COLUMN" in said
     assert run(f"{asked} --fresh").exit_code == 0
     printed = run(f"{asked} --id customer").stdout

@@ -18,6 +18,7 @@ import discreet as ds
 from discreet.people import graph
 from discreet.people.design import diluted_rule
 from discreet.people.folder import Column, feeds
+from discreet.people.places import Lottery
 from discreet.reports.card import card_data, card_page
 
 
@@ -299,7 +300,7 @@ def test_a_lottery_needs_ids(fitted, tmp_path):
     near["hours per week"] = 36.0 + 1e-9 * np.arange(40)
     kept = private.rule_
     undiluted = int(kept.predict_proba(*private._probabilities(near))[0].argmax())
-    private.rule_ = diluted_rule(kept, 0.4, 1 - undiluted)
+    private.rule_ = diluted_rule(kept, Lottery(0.4, np.eye(2)[1 - undiluted]))
     try:
         private.save(tmp_path / "rule", frame)
         deployed = ds.DeployedRule.load(tmp_path / "rule")

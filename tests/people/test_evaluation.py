@@ -12,6 +12,7 @@ from discreet.measures.registry import measure_of
 from discreet.people.design import Labels, constant_rule
 from discreet.people.evaluation import OTHER
 from discreet.people.extremes import leakage_of
+from discreet.people.places import Lottery
 from discreet.people.published import published, published_leakage
 from discreet.reports.card import evaluation_tables
 from discreet.showing.page import html
@@ -380,7 +381,7 @@ def test_a_file_states_no_count_of_fewer_than_five_people():
     records = []
     for count in range(5):
         found = counted([[count, 120], [200 - count, 180]])
-        for each, share in ((found, 0.0), (found.diluted(0.5, 1), 0.5)):
+        for each, share in ((found, 0.0), (found.diluted(Lottery(0.5, np.array([0.0, 1.0]))), 0.5)):
             record = published(each)
             exact = each.to_dict()
             assert record["table"][0] == [None, (1.0 - share) * 120]

@@ -19,6 +19,7 @@ import discreet as ds
 from discreet.people import deployed, design
 from discreet.people.deployed import Rule, _canonical, _checksum, _seal, find_key
 from discreet.people.design import Labels, people_rule
+from discreet.people.places import Lottery
 from discreet.problems.rule import OutcomeRule
 
 KEY = bytes(range(16)).hex()
@@ -194,7 +195,7 @@ def digits_changed(value):
 
 @pytest.mark.parametrize("place", ["tilt", "about", "ignore", "ties", "key_fingerprint"])
 def test_whoever_lacks_the_key_can_change_no_digit(place):
-    rule = design.diluted_rule(designed()[0], 0.25, 1)
+    rule = design.diluted_rule(designed()[0], Lottery(0.25, np.array([0.0, 1.0])))
     document = {**rule.document, "about": {"statement": "leaks at most 0.05, 95 %"}}
     document = json.loads(Rule.sealed(document, KEY).text)
     copies = [
@@ -414,7 +415,7 @@ def test_asking_a_thousand_times_tells_nothing_new():
 
 
 def test_a_lottery_is_not_drawn_by_records():
-    rule = design.diluted_rule(designed()[0], 0.25, 1)
+    rule = design.diluted_rule(designed()[0], Lottery(0.25, np.array([0.0, 1.0])))
     half = np.full((3, 2), 0.5)
     with pytest.raises(ValueError, match=r"near-duplicates .*give ids="):
         rule.predict(half, half)
