@@ -86,6 +86,12 @@ class OutputLaw:
             ratio = self.excess / np.where(mass > 0, mass, np.inf)
         return np.minimum(np.maximum(ratio, -1.0), _LARGEST_RATIO)
 
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether one guess is made and no other, so that nothing leaks."""
+        alone = np.count_nonzero(self.mass) == 1 and not np.any(self.off)
+        return self.mass.size == 1 or alone
+
     def leakage(self) -> float:
         """Leakage, ≥ 0: an estimate. Digits are lost where I(X; Ŷ) is under 1e-44 nats
         (docs/theory.md, section 10).
@@ -99,7 +105,7 @@ class OutputLaw:
         """
         return (
             0.0
-            if self.mass.size == 1
+            if self.is_constant
             else self._gather(self.mass, self.measure.excess, self.ratio_minus_one())
         )
 
@@ -173,7 +179,7 @@ class OutputLaw:
         by that relative amount. What an entry may be is an interval around x (docs/theory.md,
         section 10).
         """
-        if self.mass.size == 1 or np.count_nonzero(self.p_x) <= 1:
+        if self.is_constant or np.count_nonzero(self.p_x) <= 1:
             return 0.0
         measure = self.measure
         wrong = self.wrong

@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as hnp
 from judging import lower_bound
 from strategies import finite_tilts, problems
 
+from discreet.numerics.rounding import LARGEST_TILT
 from discreet.numerics.tilted_losses import dd_label_doubt, in_order_losses, label_doubt
 from discreet.problems.duals import feasible_duals
 from discreet.problems.problem import Problem
@@ -130,6 +131,16 @@ def test_huge_duals_give_a_valid_bound(tilt, multiplier):
     assert repaired is not None
     assert exactly.support(problem, *repaired) <= 0
     assert not lower_bound(problem, *repaired) > problem.constant_error
+
+
+def test_tilts_stay_within_the_largest_after_they_are_lowered():
+    """Larger ones are refused in files, and by the exact second opinion."""
+    problem = _small(1e-3)
+    repaired = feasible_duals(
+        np.array([[-1e308, 1e308], [1.0, -1e308], [0.0, 0.0]]), 1.0, problem.p_x, problem.budget
+    )
+    assert repaired is not None
+    assert np.abs(repaired[0]).max() <= LARGEST_TILT
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])

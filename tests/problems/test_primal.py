@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from judging import repaired as _repaired
 from strategies import budgets, estimators, garbage, problems
 
+import discreet as ds
 from discreet.backends.repairs import remove_leakage
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.measures.law import distance_from_private, phi_residual
@@ -135,6 +136,17 @@ def test_column_error_covers_the_columns(matrix):
     estimator = normalise(matrix)
     sums = [sum(map(exactly.Fraction, column.tolist())) for column in estimator.T]
     assert max(abs(total - 1) for total in sums) <= column_error(estimator)
+
+
+def test_a_guess_that_is_always_the_same_leaks_nothing_of_any_secret():
+    """The totals of two secrets differ by rounding, which exceeds a budget of 1e-240."""
+    joint = np.random.default_rng(0).dirichlet(np.ones(24)).reshape(2, 2, 6)
+    secrets = [ds.Constraint(joint.sum(axis=k), 1e-240, "total-variation") for k in (0, 1)]
+    problem = ds.Problem(loss=joint.sum(axis=1), constraints=secrets)
+    solution = ds.certify(problem, np.array([[1.0] * 6, [0.0] * 6]))
+    assert solution.certificate is not None
+    assert [term.own_leakage_ceiling for term in solution.certificate.terms] == [0.0, 0.0]
+    assert solution.certificate.own_budget_kept
 
 
 def test_underflow_does_not_make_a_leaking_estimator_private():
