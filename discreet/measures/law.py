@@ -360,9 +360,12 @@ def row_sums(numbers: DoubleDouble) -> DoubleDouble:
 
 def distance_from_private(law: OutputLaw) -> float:
     """max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses that are made: how far one guess
-    moves a belief about X.
+    moves a belief about X. Where products underflow it is an upper bound.
     """
-    return float(np.abs(law.ratio_minus_one()).max())
+    distance = np.abs(law.ratio_minus_one())
+    if np.any(law.wrong) and not law.is_constant:
+        distance = distance + law.reach(0.0)
+    return float(distance.max())
 
 
 def phi_residual(law: OutputLaw) -> float:

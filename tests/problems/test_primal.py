@@ -149,6 +149,15 @@ def test_a_guess_that_is_always_the_same_leaks_nothing_of_any_secret():
     assert solution.certificate.own_budget_kept
 
 
+def test_a_guess_that_is_always_the_same_is_private_whatever_the_prior():
+    """The products of masses with a prior of 2e-316 have no digits."""
+    p_xz = np.array([[0.4, 0.6], [2e-316, 0.0]])
+    problem = Problem(p_xz, np.array([[0.1, 0.2], [0.2, 0.1]]), 0.0)
+    certificate = ds.certify(problem, np.array([[1.0, 1.0], [0.0, 0.0]])).certificate
+    assert certificate is not None
+    assert certificate.own_private_within == 0.0
+
+
 def test_underflow_does_not_make_a_leaking_estimator_private():
     """p(ŷ given x_2) is 0.3 away from p(ŷ), but every product with π_2 underflows."""
     problem = Problem(
