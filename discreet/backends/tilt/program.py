@@ -77,6 +77,8 @@ _THINNED = 8  # of so many outcomes one is in the smaller problem that a first t
 _NEARBY = 4  # next to that tilt one of so many outcomes is in the program
 # Equalized odds of two groups and two or three guesses: benchmarks/people_side_by_side.py.
 _FEW_EQUATIONS = 4
+# Times rows and columns: of a program that is solved up to twice as many, of one that cycles any.
+_PIVOTS = 20
 _TOLERANCE = 1e-9  # of HiGHS; a refinement magnifies by its inverse at most
 
 
@@ -739,6 +741,7 @@ def _solver(program: _Restricted, entries: _Entries) -> Highs:
         "presolve": "off",
         "solver": "simplex",
         "small_matrix_value": 1e-12,
+        "simplex_iteration_limit": _PIVOTS * (rows + columns),
     }
     options |= dict.fromkeys(
         ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), _TOLERANCE
