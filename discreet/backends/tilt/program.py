@@ -606,11 +606,16 @@ class _Bound:
             self.right = np.append(self.right, np.full(len(sums), level / self._unit))
 
     def duals(self, prices: Array) -> tuple[Array, float]:
-        """Tilt [m, n] and multiplier from the prices ≥ 0 of the rows."""
+        """Tilt [m, n] and multiplier from the prices ≥ 0 of the rows.
+
+        A multiplier below the prices of a piece, by the tolerance of HiGHS, costs more than one
+        that is raised to these: rare values would lower the tilt.
+        """
         own = prices[: self.guesses * len(self._pieces)]
-        return own.reshape(self.guesses, -1) @ self._pieces / self._unit, float(
-            prices[own.size :].sum()
-        ) / self._unit
+        pieces = -own @ self.of_levels[: own.size]
+        multiplier = max(float(prices[own.size :].sum()), float(pieces.max(initial=0.0)))
+        tilt = own.reshape(self.guesses, -1) @ self._pieces
+        return tilt / self._unit, multiplier / self._unit
 
 
 def _refine_program(program: _Restricted, times: int) -> tuple[Array, Array] | None:
