@@ -2,7 +2,9 @@
 costs nothing.
 """
 
+import importlib
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -157,3 +159,21 @@ def test_an_optimum_of_nothing_is_reached_among_guesses_of_equal_loss():
     solution = solve(Problem(p_xz, losses, 0.07), "tilt")
     assert solution.status is Status.CERTIFIED
     assert solution.error_probability == 0.0
+
+
+@pytest.mark.parametrize(
+    ("index", "cause"),
+    [
+        (2371, "the budget of another secret is 2e-14"),
+        (8492, "the budget of another secret is 2e-15"),
+        (6161, "a multiplier of 8e-11"),
+        (6437, "a multiplier of 9e-16"),
+    ],
+)
+def test_a_rare_secret_beside_others_costs_no_accuracy(index, cause, monkeypatch):
+    """One budget does not set how far inside the others the solver aims, and no multiplier is below
+    the tolerance of a linear program.
+    """
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+    problem = importlib.import_module("campaigns.rare").rare_secrets(1, index)[1]
+    assert solve(problem, "tilt").status is Status.CERTIFIED, cause

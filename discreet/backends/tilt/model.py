@@ -184,7 +184,8 @@ def _block(
     """The block of a group of rows of a constraint, and its features [k, N]."""
     mass = problem.p_z
     measure = problem.terms[number].measure
-    level = problem.terms[number].level * (1.0 - precision.undercut)
+    undercut = Precision.at(problem, number, precision.gap).undercut
+    level = problem.terms[number].level * (1.0 - undercut)
     p_x = problem.p_x[group]
     share = np.ones(problem.N)
     if measure.conditional:
