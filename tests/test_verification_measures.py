@@ -76,6 +76,17 @@ def test_what_was_altered_a_hair_is_refused(text):
     assert verify(problem, solution, budget=honest.leakage[1]).budget_kept is True
 
 
+def test_a_tilt_of_a_value_that_hardly_happens_proves_what_the_judge_says():
+    """Its entry may exceed the others by fifty powers of ten, and is known to as many digits."""
+    p_xz = np.array([[0.998, 0.002], [6.6e-176, 9.2e-177]])
+    problem = ds.Problem(
+        p_xz, [[0.0, 0.002], [0.998, 0.0]], 5e-139, measure="sibson:alpha=87.42864756813643"
+    )
+    solution = ds.solve(problem, "tilt")
+    assert solution.status is Status.CERTIFIED
+    assert second_opinion(solution, 1e-9)[1] == []
+
+
 @given(st.integers(0, 2**32), st.sampled_from(NAMES), st.sampled_from([0.0, 1e-6, 0.1, 1.0, 30.0]))
 def test_no_duals_prove_too_much(seed, text, multiplier):
     """Not more than an estimator errs, under a budget of just what it leaks."""

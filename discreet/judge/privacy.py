@@ -233,7 +233,11 @@ def privacy(
                effect on the law
     """
     private = [group for group in groups if group.perfect]
-    told = [group for group in private if np.count_nonzero(group.law.p_x) > 1]
+    told = [
+        group
+        for group in private
+        if np.count_nonzero(group.law.p_x) > 1 and not group.law.is_constant
+    ]
     if not told:
         return Privacy(0.0)
     within = max(distance(group.law, doubt) for group in told)

@@ -102,8 +102,11 @@ class BestAction(Measure):
         return np.asarray(np.maximum(rows @ p_x + (x * p_x) @ rows.T, 0.0).max(axis=1))
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """Each term from the end at which it is larger, with its rounding."""
+        """Each term from the end at which it is larger, with its rounding. An action that gains
+        nowhere more than the best one adds nothing.
+        """
         rows = self.rows(p_x)
+        rows = rows[(rows > 0.0).any(axis=1) | ~rows.any(axis=1)]
         (low, high) = ends(x, reach, p_x)
         up = np.maximum(rows, 0.0) * p_x
         down = np.minimum(rows, 0.0) * p_x

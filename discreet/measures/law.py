@@ -86,6 +86,12 @@ class OutputLaw:
             ratio = self.excess / np.where(mass > 0, mass, np.inf)
         return np.minimum(np.maximum(ratio, -1.0), _LARGEST_RATIO)
 
+    @cached_property
+    def is_constant(self) -> bool:
+        """Whether one guess is made and no other, so that nothing leaks."""
+        alone = np.count_nonzero(self.mass) == 1 and not np.any(self.off)
+        return self.mass.size == 1 or alone
+
     def leakage(self) -> float:
         """Leakage, ≥ 0: an estimate. Digits are lost where I(X; Ŷ) is under 1e-44 nats
         (docs/theory.md, section 10).
@@ -99,7 +105,7 @@ class OutputLaw:
         """
         return (
             0.0
-            if self.mass.size == 1
+            if self.is_constant
             else self._gather(self.mass, self.measure.excess, self.ratio_minus_one())
         )
 
@@ -173,7 +179,7 @@ class OutputLaw:
         by that relative amount. What an entry may be is an interval around x (docs/theory.md,
         section 10).
         """
-        if self.mass.size == 1 or np.count_nonzero(self.p_x) <= 1:
+        if self.is_constant or np.count_nonzero(self.p_x) <= 1:
             return 0.0
         measure = self.measure
         wrong = self.wrong
@@ -354,9 +360,12 @@ def row_sums(numbers: DoubleDouble) -> DoubleDouble:
 
 def distance_from_private(law: OutputLaw) -> float:
     """max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses that are made: how far one guess
-    moves a belief about X.
+    moves a belief about X. Where products underflow it is an upper bound.
     """
-    return float(np.abs(law.ratio_minus_one()).max())
+    distance = np.abs(law.ratio_minus_one())
+    if np.any(law.wrong) and not law.is_constant:
+        distance = distance + law.reach(0.0)
+    return float(distance.max())
 
 
 def phi_residual(law: OutputLaw) -> float:

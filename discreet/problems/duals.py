@@ -79,7 +79,8 @@ def feasible_duals(
     if math.isinf(multiplier) and not perfect:
         return None
     possible = p_x > 0
-    tilt = np.minimum(np.maximum(tilt, -LARGEST_TILT), LARGEST_TILT) * possible
+    most = LARGEST_TILT / 4.0  # a row is lowered by no more than its largest entry
+    tilt = np.minimum(np.maximum(tilt, -most), most) * possible
     own = tilt[:, possible]
     prior = p_x[possible]
     fitting = measure_of_tilts(measure, budget, possible)

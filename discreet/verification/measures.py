@@ -309,11 +309,12 @@ def _least_of_the_largest(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fractio
 
 def _least_of_order(beta: Fraction, t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
     """Σ_j π_j (1 + (t_j − κ)/μ)₊^β ≤ 1 is proven at the upper end of an interval that is halved."""
-    with ctx.workprec(320):
+    size = _dot(prior, [abs(x) for x in t])
+    with ctx.workprec(1024):  # as of logarithms
         power = ball(beta)
         low = end(ball(_dot(prior, t)).lower())
         high = max(t)
-        for _ in range(120):
+        while high - low > size / 2**120:
             middle = (low + high) / 2
             base = [1 + (x - middle) / mu for x in t]
             total = sum(

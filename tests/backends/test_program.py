@@ -2,7 +2,9 @@
 repair.
 """
 
+import importlib
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -182,6 +184,26 @@ def test_a_program_without_a_solution_ends_by_a_bound(monkeypatch):
     solution = ds.solve(free.with_budget(0.3 * free.bayes_leakage), "tilt", gap=1e-12)
     assert solution.status is ds.Status.CERTIFIED
     assert "kObjectiveBound" in without
+
+
+def test_a_program_that_cycles_is_given_up(monkeypatch):
+    """HiGHS takes 140,000 pivots and more of the residuals of one program of this problem, which
+    has 346 rows and columns; the interior point solves it.
+    """
+    plain = program._solution
+    pivots = list[float]()
+
+    def watched(solver):
+        found = plain(solver)
+        size = solver.getNumRow() + solver.getNumCol()
+        pivots.append(solver.getInfo().simplex_iteration_count / size)
+        return found
+
+    monkeypatch.setattr(program, "_solution", watched)
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+    problem = importlib.import_module("campaigns.instances").drawn("secrets", 1, 2177)[1]
+    assert ds.solve(problem, "tilt").status is ds.Status.CERTIFIED
+    assert max(pivots) <= 2.0 * program._PIVOTS
 
 
 def assert_stopped(stopped, optimum):

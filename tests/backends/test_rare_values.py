@@ -2,7 +2,9 @@
 costs nothing.
 """
 
+import importlib
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,3 +133,48 @@ def test_blocks_of_a_rare_value_are_certified():
         ]
         found = solve(BlockProblem.of(Problem(loss=loss, constraints=constraints)), "tilt")
         assert found.status is Status.CERTIFIED, (seed, found.relative_gap)
+
+
+def test_a_bayes_rule_whose_leakage_underflows_is_not_private():
+    """Given the second value, a guess of mass 3e-153 tells apart a value of mass 6e-273."""
+    joint = np.array([[[0.667, 0.0], [2e-272, 0.0]], [[2.5e-153, 0.333], [0.0, 5.6e-273]]])
+    losses = [[0.53, 0.17], [0.078, 0.19]]
+    problem = Problem(joint, losses, 0.0, measure="conditional-mutual-information")
+    assert solve(problem, "tilt").status is Status.CERTIFIED
+
+
+@pytest.mark.parametrize("probability", [1e-310, 5e-324])
+def test_a_value_that_is_hardly_a_number_fails_no_backend(probability):
+    problem = Problem([[0.5, 0.5], [0.0, probability]], [[0.53, 0.17], [0.078, 0.19]], 0.0)
+    assert solve(problem, "tilt").status in (Status.CERTIFIED, Status.INACCURATE)
+
+
+def test_an_optimum_of_nothing_is_reached_among_guesses_of_equal_loss():
+    """The Bayes rule that takes the first of equal guesses leaks 0.15 nats, and another one half of
+    it.
+    """
+    p_xz = np.array(
+        [[0.17, 0.06, 0.15, 0.19], [0.07, 0.0, 0.0, 0.1], [0.0, 0.11, 0.04, 0.11]],
+    )
+    losses = [[0.18, 4.6e-134, 0.0, 0.0], [1e-13, 0.0, 0.0, 0.004], [0.0, 0.0, 0.013, 2e-9]]
+    solution = solve(Problem(p_xz, losses, 0.07), "tilt")
+    assert solution.status is Status.CERTIFIED
+    assert solution.error_probability == 0.0
+
+
+@pytest.mark.parametrize(
+    ("index", "cause"),
+    [
+        (2371, "the budget of another secret is 2e-14"),
+        (8492, "the budget of another secret is 2e-15"),
+        (6161, "a multiplier of 8e-11"),
+        (6437, "a multiplier of 9e-16"),
+    ],
+)
+def test_a_rare_secret_beside_others_costs_no_accuracy(index, cause, monkeypatch):
+    """One budget does not set how far inside the others the solver aims, and no multiplier is below
+    the tolerance of a linear program.
+    """
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+    problem = importlib.import_module("campaigns.rare").rare_secrets(1, index)[1]
+    assert solve(problem, "tilt").status is Status.CERTIFIED, cause

@@ -15,6 +15,7 @@ from judging import lower_bound
 from random_laws import random_joint
 from strategies import finite_tilts, problems
 
+from discreet.numerics.rounding import LARGEST_TILT
 from discreet.numerics.tilted_losses import dd_label_doubt, in_order_losses, label_doubt
 from discreet.problems.duals import feasible_duals
 from discreet.problems.problem import Problem
@@ -107,6 +108,16 @@ def test_unusable_duals_are_refused(tilt, multiplier):
         feasible_duals(np.full((3, 2), tilt), multiplier, _small(0.1).p_x, _small(0.1).budget)
         is None
     )
+
+
+def test_tilts_stay_within_the_largest_after_they_are_lowered():
+    """Larger ones are refused in files, and by the exact second opinion."""
+    problem = _small(1e-3)
+    repaired = feasible_duals(
+        np.array([[-1e308, 1e308], [1.0, -1e308], [0.0, 0.0]]), 1.0, problem.p_x, problem.budget
+    )
+    assert repaired is not None
+    assert np.abs(repaired[0]).max() <= LARGEST_TILT
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])

@@ -11,6 +11,7 @@ from judging import repaired as _repaired
 from random_laws import random_joint
 from strategies import estimators, garbage, problems
 
+import discreet as ds
 from discreet.backends.repairs import remove_leakage
 from discreet.measures.law import phi_residual
 from discreet.numerics.estimators import column_error, normalise
@@ -110,6 +111,26 @@ def test_column_error_covers_the_columns(matrix):
     estimator = normalise(matrix)
     sums = [sum(map(exactly.Fraction, column.tolist())) for column in estimator.T]
     assert max(abs(total - 1) for total in sums) <= column_error(estimator)
+
+
+def test_a_guess_that_is_always_the_same_leaks_nothing_of_any_secret():
+    """The totals of two secrets differ by rounding, which exceeds a budget of 1e-240."""
+    joint = np.random.default_rng(0).dirichlet(np.ones(24)).reshape(2, 2, 6)
+    secrets = [ds.Constraint(joint.sum(axis=k), 1e-240, "total-variation") for k in (0, 1)]
+    problem = ds.Problem(loss=joint.sum(axis=1), constraints=secrets)
+    solution = ds.certify(problem, np.array([[1.0] * 6, [0.0] * 6]))
+    assert solution.certificate is not None
+    assert [term.own_leakage_ceiling for term in solution.certificate.terms] == [0.0, 0.0]
+    assert solution.certificate.own_budget_kept
+
+
+def test_a_guess_that_is_always_the_same_is_private_whatever_the_prior():
+    """The products of masses with a prior of 2e-316 have no digits."""
+    p_xz = np.array([[0.4, 0.6], [2e-316, 0.0]])
+    problem = Problem(p_xz, np.array([[0.1, 0.2], [0.2, 0.1]]), 0.0)
+    certificate = ds.certify(problem, np.array([[1.0, 1.0], [0.0, 0.0]])).certificate
+    assert certificate is not None
+    assert certificate.own_private_within == 0.0
 
 
 def test_underflow_does_not_make_a_leaking_estimator_private():

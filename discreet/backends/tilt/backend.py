@@ -50,6 +50,7 @@ from discreet.backends.tilt.statement import rule_of
 from discreet.backends.tilt.vertex import is_entropic
 from discreet.measures.registry import CONDITIONAL, OTHERS
 from discreet.numerics.double_double import Array
+from discreet.numerics.estimators import normalise
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
@@ -169,9 +170,24 @@ def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer
         (point, ending) = solve_whole(solved, precision, precision.bracket, limits)
         done = False
     columns = point.columns if done else within_budget(problem, point.columns, precision.bracket)
+    if not (done or ending.optimal):
+        columns = _like_bayes(problem, point.columns, precision.bracket, columns)
     return Raw(
         ending.reason, _answer(columns, point.tilt, point.multipliers, problem), ending.iterations
     )
+
+
+def _like_bayes(problem: Problem, drawn: Array, gap: float, columns: Array) -> Array:
+    """The estimator [m, N] drawn among guesses of least loss, which errs as the Bayes rule does, if
+    that keeps the budgets; else `columns`.
+
+    A bracket that is relative to an optimum of next to nothing does not become narrow.
+    """
+    least = problem.loss.min(axis=0)
+    tied = problem.loss - least <= gap * problem.bayes_error / problem.N
+    kept = within_budget(problem, normalise(drawn * tied), gap)
+    as_bayes = problem.error_probability(kept) <= problem.bayes_error * (1.0 + gap)
+    return kept if as_bayes else columns
 
 
 def _in_blocks(

@@ -123,6 +123,7 @@ class _Search:
         self._model = model
         self._gap = gap
         self._lowest = math.inf
+        self._bracket = math.inf
         self._since = 0  # iterations without progress
         self.lacks = math.inf
         self.best: Iterate
@@ -130,11 +131,15 @@ class _Search:
     def note(self, here: _Measured) -> None:
         """Progress is a narrower bracket, or products that have halved."""
         self._since += 1
-        by_merit = self._model.perfect or here.merit <= 1.0
-        lacks = here.merit if by_merit else here.width / self._gap
-        if lacks < self.lacks or here.merit <= 1.0:
+        done = here.merit <= 1.0
+        by_merit = self._model.perfect or done
+        bracket = here.width * here.error
+        if self._model.perfect:
+            bracket *= max(1.0, here.leaked.max() / Precision.leak_free)
+        if bracket < self._bracket or done:
             self.best = here.at
-            self.lacks = lacks
+            self.lacks = here.merit if by_merit else here.width / self._gap
+            self._bracket = bracket
             self._since = 0
         if here.products < 0.5 * self._lowest:
             self._lowest = here.products

@@ -184,7 +184,8 @@ def _block(
     """The block of a group of rows of a constraint, and its features [k, N]."""
     mass = problem.p_z
     measure = problem.terms[number].measure
-    level = problem.terms[number].level * (1.0 - precision.undercut)
+    undercut = Precision.at(problem, number, precision.gap).undercut
+    level = problem.terms[number].level * (1.0 - undercut)
     p_x = problem.p_x[group]
     share = np.ones(problem.N)
     if measure.conditional:
@@ -229,13 +230,14 @@ def _independent(
     privacy, and the lift back.
 
     The rows p(z_l given x_j) / √w_l − √w_l, each at most of length one, are rotated to independent
-    ones. Rows outside the groups are free.
+    ones. Rows outside the groups are free, and so are those of values of next to no probability.
     """
     likeliest = [group.start + int(p_x[group].argmax()) for group in groups]
     others = np.zeros(p_x.size, dtype=np.bool_)
     for group in groups:
         others[group] = True
     others[likeliest] = False
+    others &= p_x > Precision.nonzero
     rows = phi[others] / np.sqrt(p_z)
     sizes = np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None]
     left, values, _ = np.linalg.svd(rows / sizes, full_matrices=False)

@@ -77,6 +77,8 @@ _THINNED = 8  # of so many outcomes one is in the smaller problem that a first t
 _NEARBY = 4  # next to that tilt one of so many outcomes is in the program
 # Equalized odds of two groups and two or three guesses: benchmarks/people_side_by_side.py.
 _FEW_EQUATIONS = 4
+# Times rows and columns: of a program that is solved up to twice as many, of one that cycles any.
+_PIVOTS = 20
 _TOLERANCE = 1e-9  # of HiGHS; a refinement magnifies by its inverse at most
 
 
@@ -604,11 +606,16 @@ class _Bound:
             self.right = np.append(self.right, np.full(len(sums), level / self._unit))
 
     def duals(self, prices: Array) -> tuple[Array, float]:
-        """Tilt [m, n] and multiplier from the prices ≥ 0 of the rows."""
+        """Tilt [m, n] and multiplier from the prices ≥ 0 of the rows.
+
+        A multiplier below the prices of a piece, by the tolerance of HiGHS, costs more than one
+        that is raised to these: rare values would lower the tilt.
+        """
         own = prices[: self.guesses * len(self._pieces)]
-        return own.reshape(self.guesses, -1) @ self._pieces / self._unit, float(
-            prices[own.size :].sum()
-        ) / self._unit
+        pieces = -own @ self.of_levels[: own.size]
+        multiplier = max(float(prices[own.size :].sum()), float(pieces.max(initial=0.0)))
+        tilt = own.reshape(self.guesses, -1) @ self._pieces
+        return tilt / self._unit, multiplier / self._unit
 
 
 def _refine_program(program: _Restricted, times: int) -> tuple[Array, Array] | None:
@@ -739,6 +746,7 @@ def _solver(program: _Restricted, entries: _Entries) -> Highs:
         "presolve": "off",
         "solver": "simplex",
         "small_matrix_value": 1e-12,
+        "simplex_iteration_limit": _PIVOTS * (rows + columns),
     }
     options |= dict.fromkeys(
         ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), _TOLERANCE

@@ -253,7 +253,8 @@ class Block(ABC):
         mass = coordinates[:, 0]
         base = mass[:, None] * self.p_x
         deviation = (coordinates[:, 1:] @ self.lift.T) * self.p_x
-        x = np.maximum(deviation / base, least)
+        ratio = np.divide(deviation, base, out=np.zeros_like(base), where=base > 0.0)
+        x = np.maximum(ratio, least)
         return mass, base * (1.0 + x), deviation, x
 
 

@@ -563,7 +563,7 @@ def proven_width(problem: Problem, at: Point, precision: Precision) -> float:
     law = plain_law(problem, at.columns)
     wasted = 0.0
     terms = zip(problem.terms, at.multipliers.tolist(), law.constraints, law.levels, strict=True)
-    for term, price, groups, level in terms:
+    for number, (term, price, groups, level) in enumerate(terms):
         for rows, group in zip(term.groups, groups, strict=True):
             tilt = at.tilt[:, rows]
             if term.budget.perfect:
@@ -576,7 +576,8 @@ def proven_width(problem: Problem, at: Point, precision: Precision) -> float:
             losses -= over[:, None] * mass
             wasted += float(group.mass @ over)
         if term.priced and price > 0.0:
-            wasted += price * max(0.0, term.level * (1.0 - precision.undercut) - level)
+            undercut = Precision.at(problem, number, precision.gap).undercut
+            wasted += price * max(0.0, term.level * (1.0 - undercut) - level)
     losses -= losses.min(axis=0)
     error = max(float(np.vdot(at.columns, problem.loss)), Precision.nonzero)
     return (wasted + float(np.vdot(at.columns, losses))) / error
