@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.problems import BlockProblem, OutcomeRule, Problem
-from discreet.problems.reduction import merge_rare_values
+from discreet.problems import BlockProblem, OutcomeRule
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -40,7 +39,7 @@ def solved(edge_problem):
 
 CERTIFIED = {
     "private values too rare to matter do not matter": [477, 919, 1094, 232, 957, 1169, 2965],
-    "merged private values leave a system without unknowns": [145, 480],
+    "all private values but one are too rare to matter": [145, 480],
     # Log ratios of order one for guesses of a mass next to the budget; the multiplier is far below
     # 1/√(2 ε).
     "guesses as rare as the budget is small are found": [260, 1224, 1461, 1470, 2018, 2298],
@@ -122,71 +121,6 @@ def test_perfect_privacy_holds_for_rare_private_values_too(edge_problem, seed):
     problem = edge_problem(seed)
     assert problem.budget == 0.0
     assert ds.solve(problem, "tilt", gap=1e-9).status is ds.Status.CERTIFIED
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_what_keeps_the_budget_with_rare_values_merged_keeps_it(seed):
-    """I(X; Ŷ) ≤ I(X'; Ŷ) + H(X given X'); duals of X' are duals of X."""
-    rng = np.random.default_rng(seed)
-    joint = (
-        rng.dirichlet(np.ones(60)).reshape(5, 2, 6)
-        * (10.0 ** -rng.uniform(0.0, 12.0, 5))[:, None, None]
-    )
-    problem = Problem.from_joint(joint / joint.sum(), 0.1)
-    most = 10.0 ** -rng.uniform(1.0, 10.0)
-    merged, place = merge_rare_values(problem, most / problem.budget)
-    assert merged.n == place.max() + 1
-    assert np.allclose(np.bincount(place, weights=problem.p_x), merged.p_x, rtol=1e-14)
-    lost = problem.budget - merged.budget
-    assert 0.0 <= lost <= most * (1.0 + 1e-15)
-    for estimator in (problem.bayes_estimator, rng.dirichlet(np.ones(2), 6).T):
-        assert merged.leakage(estimator) * (1.0 - 1e-12) <= problem.leakage(estimator)
-        assert problem.leakage(estimator) <= merged.leakage(estimator) + lost + 1e-15
-    tilt = rng.normal(size=(2, merged.n))
-    assert np.allclose(tilt @ merged.p_xz, tilt[:, place] @ problem.p_xz, rtol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_rare_values_of_each_secret_and_of_each_given_value_are_merged(seed):
-    """With several constraints and under a conditional measure the same law holds."""
-    rng = np.random.default_rng(seed)
-    sizes = 10.0 ** -rng.uniform(0.0, 12.0, (2, 4))
-    joint = rng.dirichlet(np.ones(96)).reshape(2, 4, 2, 6) * sizes[:, :, None, None]
-    joint /= joint.sum()
-    first = joint.sum(axis=(0, 2))
-    given = joint.sum(axis=2)
-    constraints = [
-        ds.Constraint(first, 0.1),
-        ds.Constraint(given, 0.2, "conditional-mutual-information"),
-        ds.Constraint(first, 0.3, "chi-square"),
-    ]
-    loss = (1.0 - np.eye(2)) @ joint.sum(axis=(0, 1))
-    problem = Problem(loss=loss, constraints=constraints)
-    merged, place = merge_rare_values(problem, 1e-3)
-    assert merged.n < problem.n
-    assert merged.terms[2].rows.stop - merged.terms[2].rows.start == 4
-    assert np.allclose(np.bincount(place, weights=problem.p_x), merged.p_x, rtol=1e-14)
-    budgets = zip(problem.terms, merged.terms, strict=True)
-    lost = np.array([whole.budget.amount - coarse.budget.amount for whole, coarse in budgets])
-    assert (lost >= 0.0).all()
-    assert (lost[:2] <= np.array([1e-4, 2e-4]) * (1.0 + 1e-15)).all()
-    assert lost[2] == 0.0
-    for estimator in (problem.bayes_estimator, rng.dirichlet(np.ones(2), 6).T):
-        coarse = merged.leakages(estimator)
-        fine = problem.leakages(estimator)
-        assert (coarse * (1.0 - 1e-12) <= fine).all()
-        assert (fine <= coarse + lost + 1e-15).all()
-
-
-def test_merging_rare_values_leaves_others_alone_and_removes_what_never_happens():
-    joint = np.random.default_rng(0).dirichlet(np.ones(24)).reshape(3, 2, 4)
-    problem = Problem.from_joint(joint, 0.1)
-    assert merge_rare_values(problem, 1e-2)[0] is problem
-    joint[1] = 0.0
-    problem = Problem.from_joint(joint / joint.sum(), 0.0)
-    merged, place = merge_rare_values(problem, 0.0)
-    assert (merged.n, merged.budget) == (2, 0.0)
-    assert place[1] == place[problem.p_x.argmax()]
 
 
 def moved_by_rounding(problem):

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.relation import Block, Chart, Exact, Inner, JointLaw, block_of
+from discreet.backends.tilt.relation import Block, Chart, Exact, Inner, JointLaw, family_of
 from discreet.numerics.double_double import Array
 from discreet.problems.constraint import asks_privacy
 from discreet.problems.duals import no_multipliers
@@ -193,7 +193,7 @@ def _block(
     basis = _basis(p_x)
     directions = basis.T @ (problem.deviations[group] / mass)
     frame = np.concatenate([np.ones((p_x.size, 1)), basis], axis=1)
-    block = block_of(measure, number, group, p_x, level, basis, frame)
+    block = family_of(measure)(measure, number, group, p_x, level, basis, frame)
     return block, np.concatenate([share[None], directions])
 
 

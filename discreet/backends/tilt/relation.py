@@ -248,12 +248,12 @@ class Block(ABC):
         """
         return None
 
-    def _law(self, coordinates: Array, least: float) -> tuple[Array, Array, Array, Array]:
-        """s, u, the deviation, and x ≥ least."""
+    def _law(self, coordinates: Array) -> tuple[Array, Array, Array, Array]:
+        """s, u, the deviation, and x, more than −1 where rounding makes it less."""
         mass = coordinates[:, 0]
         base = mass[:, None] * self.p_x
         deviation = (coordinates[:, 1:] @ self.lift.T) * self.p_x
-        x = np.maximum(deviation / base, least)
+        x = np.maximum(deviation / base, -1.0 + UNIT)
         return mass, base * (1.0 + x), deviation, x
 
 
@@ -276,7 +276,7 @@ class Exact(Block):
 
     def law(self, coordinates: Array) -> BlockLaw:
         """Nothing counts as leakage."""
-        mass, joint, deviation, x = self._law(coordinates, -1.0)
+        mass, joint, deviation, x = self._law(coordinates)
         return BlockLaw(coordinates, mass, joint, deviation, x, coordinates, np.zeros_like(mass))
 
     def leaked(self, law: BlockLaw) -> float:
@@ -323,7 +323,7 @@ class _Smooth(Block):
 
     def law(self, coordinates: Array) -> BlockLaw:
         """The gradient along u is g."""
-        mass, joint, deviation, x = self._law(coordinates, -1.0)
+        mass, joint, deviation, x = self._law(coordinates)
         slope = self.measure.slope(x, self.p_x)
         excess = self.measure.excess(x, self.p_x)
         gradient = (slope * self.p_x) @ self.frame
@@ -375,8 +375,7 @@ class Entropic(_Smooth):
 
     def law(self, coordinates: Array) -> BlockLaw:
         """The slopes are log ratios."""
-        # Of a guess that excludes a private value.
-        mass, joint, deviation, x = self._law(coordinates, -1.0 + UNIT)
+        mass, joint, deviation, x = self._law(coordinates)
         log_ratio = np.log1p(x)
         gradient = (log_ratio * self.p_x) @ self.frame
         divergence = phi_divergence(x)
@@ -542,62 +541,58 @@ class Pointwise(Block):
 
 
 @final
-@dataclass(frozen=True, eq=False)
 class Pieces(Block):
     """g(u) = Σ_R c_R max_k (R u)_k. Each guess has a height y_R ≥ R u for each matrix; each budget
     bounds Σ_R c_R y_R.
-
-    pieces   all matrices, in coordinates of laws, [K, k]; where guesses have budgets, the row −B s
-             or 0 follows
-    below    which height is above which row [K, r]; then −c
-    offset   B in the row of a budget that is the same for all guesses; else 0
-    weights  c [r]
     """
-
-    pieces: Array
-    below: Array
-    offset: Array
-    weights: Array
 
     apart = True
 
-    @classmethod
-    def of(
-        cls,
-        measure: Measure,
-        constraint: int,
-        rows: slice,
-        p_x: Array,
-        level: float,
-        lift: Array,
-        frame: Array,
-    ) -> Pieces:
-        """By the measure's pieces; of posteriors those of max x and −min x, as the ratios of its
-        budget are of these.
+    @cached_property
+    def matrices(self) -> tuple[Array, ...]:
+        """R, each [·, n]; of posteriors those of max x and −min x, as the ratios of its budget are
+        of these.
         """
-        if isinstance(measure, MaxLift):
-            matrices = MaximalLeakage().pieces(p_x, level)
-            weights = np.ones(1)
-        elif isinstance(measure, LocalDifferentialPrivacy):  # max x ≤ B + (1 + B) min x
-            matrices = ParityDifference().pieces(p_x, level)
-            weights = np.array([1.0, 1.0 + level])
-        else:
-            matrices = measure.pieces(p_x, level) or ()
-            weights = np.ones(len(matrices))
-        stacked = np.vstack(matrices)
-        below = np.repeat(np.eye(len(matrices)), [len(each) for each in matrices], axis=0)
-        mean = stacked @ p_x
-        size = np.abs(stacked) @ p_x
-        mean = np.where(np.abs(mean) > 2 * (p_x.size + 2) * UNIT * size, mean, 0.0)
-        pieces = np.column_stack([mean, (stacked * p_x) @ lift])
-        offset = np.zeros(len(stacked))
-        if measure.scope is not Scope.TOTAL:
-            by_mass = measure.scope is Scope.POSTERIOR
-            pieces = np.vstack([pieces, np.eye(pieces.shape[1])[:1] * -level * by_mass])
-            below = np.vstack([below, -weights])
-            offset = np.append(offset, 0.0 if by_mass else level)
-        given = (measure, constraint, rows, p_x, level, lift, frame)
-        return cls(*given, pieces, below, offset, weights)
+        if isinstance(self.measure, MaxLift):
+            return MaximalLeakage().pieces(self.p_x, self.level)
+        if isinstance(self.measure, LocalDifferentialPrivacy):
+            return ParityDifference().pieces(self.p_x, self.level)
+        return self.measure.pieces(self.p_x, self.level) or ()
+
+    @cached_property
+    def weights(self) -> Array:
+        """c [r]."""
+        if isinstance(self.measure, LocalDifferentialPrivacy):  # max x ≤ B + (1 + B) min x
+            return np.array([1.0, 1.0 + self.level])
+        return np.ones(len(self.matrices))
+
+    @cached_property
+    def pieces(self) -> Array:
+        """All matrices, in coordinates of laws [K, k]; then −B s or 0 if guesses have budgets."""
+        stacked = np.vstack(self.matrices)
+        mean = stacked @ self.p_x
+        size = np.abs(stacked) @ self.p_x
+        mean = np.where(np.abs(mean) > 2 * (self.p_x.size + 2) * UNIT * size, mean, 0.0)
+        pieces = np.column_stack([mean, (stacked * self.p_x) @ self.lift])
+        if self.shared:
+            return pieces
+        by_mass = self.measure.scope is Scope.POSTERIOR
+        return np.vstack([pieces, np.eye(pieces.shape[1])[:1] * -self.level * by_mass])
+
+    @cached_property
+    def below(self) -> Array:
+        """Which height is above which row [K, r]; then −c."""
+        heights = np.eye(len(self.matrices))
+        below = np.repeat(heights, [len(each) for each in self.matrices], axis=0)
+        return below if self.shared else np.vstack([below, -self.weights])
+
+    @cached_property
+    def offset(self) -> Array:
+        """B in the row of a budget that is the same for all guesses; else 0 [K]."""
+        offset = np.zeros(len(self.pieces))
+        if self.measure.scope is Scope.SHARE:
+            offset[-1] = self.level
+        return offset
 
     @property
     def pairs(self) -> int:  # type: ignore[override]
@@ -621,7 +616,7 @@ class Pieces(Block):
 
     def law(self, coordinates: Array) -> BlockLaw:
         """With all values R u."""
-        mass, joint, deviation, x = self._law(coordinates, -1.0)
+        mass, joint, deviation, x = self._law(coordinates)
         values = coordinates @ self.pieces.T
         leakages = self._highest(values) @ self.weights
         return BlockLaw(coordinates, mass, joint, deviation, x, values, leakages)
@@ -676,24 +671,15 @@ class Pieces(Block):
         return float((at.coordinates @ self.offset).sum())
 
 
-def block_of(
-    measure: Measure,
-    constraint: int,
-    rows: slice,
-    p_x: Array,
-    level: float,
-    lift: Array,
-    frame: Array,
-) -> Block:
-    """The block of a measure, by its family."""
-    given = (measure, constraint, rows, p_x, level, lift, frame)
+def family_of(measure: Measure) -> type[Block]:
+    """The class of the blocks of a measure."""
     if measure.cone is None:
-        return Pieces.of(*given)
+        return Pieces
     if measure.scope is Scope.POSTERIOR:
-        return Pointwise(*given)
+        return Pointwise
     if measure.cone is Cone.ENTROPY:
-        return Entropic(*given)
-    return Quadratic(*given) if measure.cone is Cone.QUADRATIC else Normed(*given)
+        return Entropic
+    return Quadratic if measure.cone is Cone.QUADRATIC else Normed
 
 
 def about_posteriors(block: Block, law: BlockLaw) -> Array:
