@@ -100,11 +100,9 @@ def multiplied(factor: float, start: Any = interior_point._start) -> Any:
         at, law = start(model)
         tilt = factor * at.tilt
         unit = min(1.0, model.constant_error)
-        inner = replace(at.inner, coordinates=factor * at.inner.coordinates)
+        inner = replace(at.inner, unknowns=factor * at.inner.unknowns)
         slack = interior_point._slack(model, tilt, unit)
-        return replace(
-            at, tilt=tilt, inner=inner, multiplier=factor * at.multiplier, slack=slack
-        ), law
+        return replace(at, tilt=tilt, inner=inner, slack=slack), law
 
     return other
 
@@ -113,7 +111,8 @@ def alike(model: Model, start: Any = interior_point._start) -> Any:
     """The start of the interior point with one column for all outcomes, which leaks nothing."""
     at, _ = start(model)
     same = np.full_like(at.estimator, 1.0 / at.estimator.shape[1])
-    return replace(at, estimator=same, unused=model.chart.shared_levels), model.law_of(same)
+    inner = replace(at.inner, slack=model.chart.shared_levels)
+    return replace(at, estimator=same, inner=inner), model.law_of(same)
 
 
 def unrefined(system: System, right: Any, times: int = 1, refined: Any = System._refined) -> Any:
@@ -162,8 +161,8 @@ def interior_rows() -> None:
     advance = interior_point._advance
 
     def as_one(model: Model, here: Any, path: newton.Targets, *others: Any) -> Any:
-        budgets = np.minimum(1.0, 1e300 * path.budgets)
-        return advance(model, here, replace(path, budgets=budgets), *others)
+        budgets = np.minimum(1.0, 1e300 * path.inner)
+        return advance(model, here, replace(path, inner=budgets), *others)
 
     print(f"{'the interior point':40} {'iterations':>10} {'not ended':>10}")
     interior_row("as it is", models)

@@ -164,7 +164,7 @@ def _is_narrow(model: Model, width: float) -> bool:
 
 def _point(model: Model, at: Iterate) -> Point:
     chart = model.chart
-    return Point(model.joined(at.estimator), chart.rows(at.tilt), chart.multipliers(at.multiplier))
+    return Point(model.joined(at.estimator), chart.rows(at.tilt), chart.multipliers(at.inner))
 
 
 # -- the start
@@ -202,12 +202,11 @@ def _start(model: Model) -> tuple[Iterate, JointLaw]:
             blend *= 0.95 * math.sqrt(share)
             estimator = blend * sharp + (1.0 - blend) * drawn
             law = model.law_of(estimator)
-    inner, multiplier = chart.start(law, 0.3 * unit)
+    inner = chart.start(law, 0.3 * unit)
     tilt = model.tilt_of(inner)
     if not model.perfect:
         slack = _slack(model, tilt, unit)
-    unused = chart.shared_levels - chart.counted(inner, law)
-    return Iterate(estimator, slack, tilt, inner, multiplier, unused), law
+    return Iterate(estimator, slack, tilt, inner), law
 
 
 def _slack(model: Model, tilt: Array, unit: float) -> Array:
@@ -232,14 +231,14 @@ def _outcome_products(model: Model, at: Iterate) -> float:
 def _path(model: Model, at: Iterate) -> Targets:
     """The products of the central path at τ = 1, those of the start relative to its outcomes'."""
     scale = len(at.tilt) / _outcome_products(model, at)
-    return Targets(1.0, at.inner.products * scale, at.unused * at.multiplier * scale)
+    return Targets(1.0, at.inner.products * scale)
 
 
 def _measured(model: Model, at: Iterate, law: JointLaw, gap: float) -> _Measured:
     leaked = model.chart.leaked(law)
     products = _outcome_products(model, at)
     error = max(SMALLEST, model.total(np.einsum("bil,bil->bl", model.losses, at.estimator)))
-    lowered, cost = model.chart.bound(at.inner, at.multiplier)
+    lowered, cost = model.chart.bound(at.inner)
     tilted = model.losses + (at.tilt - lowered) @ model.features
     lower = model.total(np.minimum.reduce(tilted, axis=1)) - cost
     excess = 0.0
@@ -270,16 +269,17 @@ def _advance(
     at = here.at
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         newton = Newton(model, at, here.law)
-        total = here.products + float(at.unused @ at.multiplier + at.inner.products.sum())
+        total = here.products + float(at.inner.products.sum())
         # Of the products, by the bracket.
         shown = max(UNIT * total, 2.0 * total - abs(here.width) * here.error)
         costs = _costs(model, at, here.law, _ALLOWED * shown)
-        predictor = newton.direction(path.nothing)
+        predictor = newton.direction(path.times(0.0))
         ahead = min(1.0, _length(model, at, costs, predictor))
         if not model.perfect:
             newton.anticipate(predictor, ahead)
         left = (1.0 - ahead) ** 2 * total
-        target = path.times(max(Precision.own_gap * gap * here.error, left) / path.total)
+        whole = path.outcomes * len(at.tilt) + float(path.inner.sum())
+        target = path.times(max(Precision.own_gap * gap * here.error, left) / whole)
         share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(here.width))))
         most = _most_leaked(model, here.leaked)
         for shortened in range(30):
@@ -323,8 +323,6 @@ def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
     if length < 1.0:
         length = _affordable(costs, falls)
     for values, changes in (
-        (at.unused, step.unused),
-        (at.multiplier, step.multiplier),
         (at.inner.slack, step.inner.slack),
         (at.inner.multipliers, step.inner.multipliers),
     ):
@@ -371,6 +369,4 @@ def _take_step(model: Model, at: Iterate, step: Step, length: float, share: floa
     # All slacks of an outcome are raised together, which keeps the differences of its losses.
     slack[block, :, place] += (least - slack[block, :, place]).max(axis=1, initial=0.0)[:, None]
     inner = at.inner.moved(step.inner, length)
-    multiplier = at.multiplier + length * step.multiplier
-    unused = at.unused + length * step.unused
-    return Iterate(estimator, slack, model.tilt_of(inner), inner, multiplier, unused)
+    return Iterate(estimator, slack, model.tilt_of(inner), inner)

@@ -125,7 +125,7 @@ class Model:
 
     def tilt_of(self, inner: Inner) -> Array:
         """The tilt [m, k] of the chart's coordinates."""
-        return inner.coordinates @ self.chart.cross
+        return self.chart.position(inner).coordinates @ self.chart.cross
 
 
 def model_of(problem: Problem, precision: Precision) -> Model:
@@ -149,7 +149,7 @@ def model_of(problem: Problem, precision: Precision) -> Model:
         _in_blocks(problem.loss / mass, width),
         _in_blocks(features, width),
         _in_blocks(features * mass, width),
-        Chart(blocks, no_multipliers(problem.terms), problem.n),
+        Chart(blocks, no_multipliers(problem.terms), problem.m, problem.n),
         features.shape[0] if perfect else problem.n,
         perfect,
         precision.undercut,
