@@ -14,7 +14,7 @@ from scipy.linalg import null_space
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.tilt import crossover as crossing
-from discreet.backends.tilt import interior_point, model, newton, relation, rounds, vertex
+from discreet.backends.tilt import interior_point, model, newton, relation, vertex
 from discreet.backends.tilt.newton import Newton, System
 from discreet.backends.tilt.vertex import Vertex
 from discreet.problems import Problem
@@ -127,9 +127,6 @@ def edge_rows(count: int = 500) -> None:
     undrawn = SimpleNamespace(**{**vars(np), "minimum": FirstOfArrays()})
     pieces: dict[str, list[tuple[Any, str, Any]]] = {
         "as it is": [],
-        "very rare private values are not merged": [
-            (rounds, "merge_rare_values", lambda problem, _: (problem, np.arange(problem.n)))
-        ],
         "coordinates of private values are mixed": [
             (model, "_basis", lambda p_x: null_space(np.sqrt(p_x)[None]) / np.sqrt(p_x)[:, None])
         ],

@@ -100,11 +100,9 @@ def multiplied(factor: float, start: Any = interior_point._start) -> Any:
         at, law = start(model)
         tilt = factor * at.tilt
         unit = min(1.0, model.constant_error)
-        inner = replace(at.inner, coordinates=factor * at.inner.coordinates)
+        inner = replace(at.inner, unknowns=factor * at.inner.unknowns)
         slack = interior_point._slack(model, tilt, unit)
-        return replace(
-            at, tilt=tilt, inner=inner, multiplier=factor * at.multiplier, slack=slack
-        ), law
+        return replace(at, tilt=tilt, inner=inner, slack=slack), law
 
     return other
 
@@ -113,7 +111,8 @@ def alike(model: Model, start: Any = interior_point._start) -> Any:
     """The start of the interior point with one column for all outcomes, which leaks nothing."""
     at, _ = start(model)
     same = np.full_like(at.estimator, 1.0 / at.estimator.shape[1])
-    return replace(at, estimator=same, unused=model.chart.shared_levels), model.law_of(same)
+    inner = replace(at.inner, slack=model.chart.shared_levels)
+    return replace(at, estimator=same, inner=inner), model.law_of(same)
 
 
 def unrefined(system: System, right: Any, times: int = 1, refined: Any = System._refined) -> Any:
@@ -162,8 +161,8 @@ def interior_rows() -> None:
     advance = interior_point._advance
 
     def as_one(model: Model, here: Any, path: newton.Targets, *others: Any) -> Any:
-        budgets = np.minimum(1.0, 1e300 * path.budgets)
-        return advance(model, here, replace(path, budgets=budgets), *others)
+        budgets = np.minimum(1.0, 1e300 * path.inner)
+        return advance(model, here, replace(path, inner=budgets), *others)
 
     print(f"{'the interior point':40} {'iterations':>10} {'not ended':>10}")
     interior_row("as it is", models)
@@ -216,7 +215,6 @@ def crossover_rows() -> None:
         "more than one tie from a tilt",
         "a direction for each further tie",
         "ties of the interior point",
-        "ties of what changes twice",
         "going on where nothing is solved",
         "entering of other ties",
     ):
@@ -267,16 +265,17 @@ def tries_rows() -> None:
     problems = [instance(text) for text in INSTANCES]
     print(f"\n{'crossovers on the way':40} {'called':>10} {'iterations':>10}")
     tries_row("as it is", problems)
-    asked: tuple[tuple[str, dict[str, Callable[..., bool]]], ...] = (
-        ("at the start and the first iterate", {"_few_ties": always, "_worth_a_try": always}),
-        ("only at the end", {"_few_ties": never, "_worth_a_try": never}),
-        ("not from the start", {"_few_ties": never}),
-        ("from the start of all", {"_few_ties": always}),
+    asked: tuple[tuple[str, list[tuple[Any, Callable[..., bool]]]], ...] = (
+        ("from the Bayes rule and the first iterate", [(rounds, always), (interior_point, always)]),
+        ("only at the end", [(rounds, never), (interior_point, never)]),
+        ("never from the Bayes rule", [(rounds, never)]),
+        ("always from the Bayes rule", [(rounds, always)]),
     )
+    names = {rounds: "_has_few_ties", interior_point: "_is_narrow"}
     for name, changes in asked:
         with ExitStack() as stack:
-            for attribute, when in changes.items():
-                stack.enter_context(replaced(interior_point, attribute, when))
+            for owner, when in changes:
+                stack.enter_context(replaced(owner, names[owner], when))
             tries_row(name, problems)
     for factor in (0.01, 0.1, 10.0, math.inf):
         with replaced(interior_point, "_NARROW", factor * interior_point._NARROW):

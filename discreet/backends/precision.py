@@ -60,7 +60,6 @@ class Precision:
     widened     of the terms of their pieces: 2⁻⁴⁹ = 16 u, by which these are widened for the
                 roundings of an entry and of what it is compared with; quadrupled while a vertex
                 exceeds its budget
-    merged      of the budget: how much may leak between merged private values: 2⁻⁴⁴, as `vertex`
     sampled     width of the bracket of a sample of outcomes or draws: 10⁻⁵, as N draws leave an
                 error of about 1/√N
     drawn       the same of draws about known labels, whose tilts are nearer than a hundredth of the
@@ -144,7 +143,6 @@ class Precision:
     vertex: float
     inside = 2.0**-44
     widened = 2.0**-49
-    merged = 2.0**-44
     sampled = 1e-5
     drawn = 1e-7
     designed = 1e-8

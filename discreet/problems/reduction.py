@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
 from discreet.problems.constraint import AnyConstrained, arrays_of
 from discreet.problems.problem import Problem
@@ -125,51 +124,6 @@ def without_known_secrets(problem: AnyConstrained) -> AnyConstrained:
     return problem.with_budget(
         [math.inf if is_known else term.budget for is_known, term in budgets]
     )
-
-
-def merge_rare_values(problem: Problem, share: float) -> tuple[Problem, NDArray[np.intp]]:
-    """A problem about coarser secrets X' that tell fewer private values apart, and the row that
-    stands for each [n].
-
-    In each group of rows the rarest values are merged with the commonest: values that never occur,
-    and where leakage is mutual information as many as share of the budget ε allows, H(X given X') ≤
-    Σ π_j (1 + log 1/π_j) ≤ share · ε. As I(X; Ŷ) ≤ I(X'; Ŷ) + H(X given X'), the new budget is
-    smaller by that sum; without rare values the problem is the same. Laws: what keeps the new
-    budgets keeps the old ones. Duals of X', one for all values merged, are dual feasible for X and
-    prove the same bound but for the budget (docs/theory.md, section 13).
-    """
-    target = np.arange(problem.n)
-    amounts = list[float]()
-    for term in problem.terms:
-        informed = term.priced and (term.measure == MUTUAL_INFORMATION or term.measure.conditional)
-        most = share * term.budget.amount if informed else 0.0
-        lost = 0.0
-        for group in term.groups:
-            p_x = problem.p_x[group]
-            rare = float(p_x.min())
-            if rare > 0.0 and rare * (1.0 - math.log(rare)) > most * (1.0 + 1e-9):  # as usual
-                continue
-            order = np.argsort(p_x)
-            rarest = p_x[order]
-            entropy = np.cumsum(rarest * (1.0 - np.log(np.where(rarest > 0.0, rarest, 1.0))))
-            merged = int(np.searchsorted(entropy[:-1], most - lost, side="right"))
-            target[group.start + order[:merged]] = group.start + order[-1]
-            lost += float(entropy[merged - 1]) if merged else 0.0
-        amounts.append(term.budget.amount - lost)
-    kept = np.unique(target)
-    if kept.size == problem.n:
-        return problem, target
-    p_xz = problem.p_xz[kept]
-    for row, common in enumerate(kept.tolist()):
-        others = target == common
-        others[common] = False
-        p_xz[row] += problem.p_xz[others].sum(axis=0)
-    terms = tuple(
-        replace(term, budget=replace(term.budget, amount=amount))
-        for term, amount in zip(kept_terms(problem.terms, kept), amounts, strict=True)
-    )
-    coarse = Problem.of_rows(p_xz, problem.loss, terms, name=problem.name)
-    return coarse, np.searchsorted(kept, target)
 
 
 def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

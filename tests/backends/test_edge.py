@@ -13,11 +13,9 @@ from pathlib import Path
 import exactly
 import numpy as np
 import pytest
-from random_laws import random_columns, random_joint
 
 import discreet as ds
-from discreet.problems import BlockProblem, Problem
-from discreet.problems.reduction import merge_rare_values
+from discreet.problems import BlockProblem
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -39,7 +37,7 @@ def solved(edge_problem):
 
 CERTIFIED = {
     "private values too rare to matter do not matter": [477, 919, 1094, 232, 957, 1169, 2965],
-    "merged private values leave a system without unknowns": [145, 480],
+    "all private values but one are too rare to matter": [145, 480],
     # Log ratios of order one for guesses of a mass next to the budget; the multiplier is far below
     # 1/√(2 ε).
     "guesses as rare as the budget is small are found": [260, 1224, 1461, 1470, 2018, 2298],
@@ -119,51 +117,6 @@ def test_perfect_privacy_holds_for_rare_private_values_too(edge_problem, seed):
     problem = edge_problem(seed)
     assert problem.budget == 0.0
     assert ds.solve(problem, "tilt", gap=1e-9).status is ds.Status.CERTIFIED
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_rare_values_of_each_secret_and_of_each_given_value_are_merged(seed):
-    """I(X; Ŷ) ≤ I(X'; Ŷ) + H(X given X') for every secret; duals of X' are duals of X."""
-    rng = np.random.default_rng(seed)
-    sizes = 10.0 ** -rng.uniform(0.0, 12.0, (2, 4))
-    joint = random_joint(rng, 2, 4, 2, 6) * sizes[:, :, None, None]
-    joint /= joint.sum()
-    first = joint.sum(axis=(0, 2))
-    given = joint.sum(axis=2)
-    constraints = [
-        ds.Constraint(first, 0.1),
-        ds.Constraint(given, 0.2, "conditional-mutual-information"),
-        ds.Constraint(first, 0.3, "chi-square"),
-    ]
-    loss = (1.0 - np.eye(2)) @ joint.sum(axis=(0, 1))
-    problem = Problem(loss=loss, constraints=constraints)
-    merged, place = merge_rare_values(problem, 1e-3)
-    assert merged.n < problem.n
-    assert merged.terms[2].rows.stop - merged.terms[2].rows.start == 4
-    assert np.allclose(np.bincount(place, weights=problem.p_x), merged.p_x, rtol=1e-14)
-    budgets = zip(problem.terms, merged.terms, strict=True)
-    lost = np.array([whole.budget.amount - coarse.budget.amount for whole, coarse in budgets])
-    assert (lost >= 0.0).all()
-    assert (lost[:2] <= np.array([1e-4, 2e-4]) * (1.0 + 1e-15)).all()
-    assert lost[2] == 0.0
-    for estimator in (problem.bayes_estimator, random_columns(rng, 2, 6)):
-        coarse = merged.leakages(estimator)
-        fine = problem.leakages(estimator)
-        assert (coarse * (1.0 - 1e-12) <= fine).all()
-        assert (fine <= coarse + lost + 1e-15).all()
-    tilt = rng.normal(size=(2, merged.n))
-    assert np.allclose(tilt @ merged.p_xz, tilt[:, place] @ problem.p_xz, rtol=1e-12)
-
-
-def test_merging_rare_values_leaves_others_alone_and_removes_what_never_happens():
-    joint = random_joint(0, 3, 2, 4)
-    problem = Problem.from_joint(joint, 0.1)
-    assert merge_rare_values(problem, 1e-2)[0] is problem
-    joint[1] = 0.0
-    problem = Problem.from_joint(joint / joint.sum(), 0.0)
-    merged, place = merge_rare_values(problem, 0.0)
-    assert (merged.n, merged.budget) == (2, 0.0)
-    assert place[1] == place[problem.p_x.argmax()]
 
 
 def moved_by_rounding(problem):

@@ -26,9 +26,9 @@ def test_a_start_keeps_the_budget_and_its_tilt_is_that_of_its_law(fraction):
     model = model_of(problem, Precision.of(problem, 1e-9))
     at, _ = _start(model)
     law = model.law_of(at.estimator)
-    assert model.chart.leaked(law) + at.unused == pytest.approx(model.chart.levels, rel=1e-12)
-    assert 0.0 < at.unused < problem.budget
-    np.testing.assert_array_equal(at.tilt, at.multiplier * law.blocks[0].gradient)
+    assert model.chart.leaked(law) + at.inner.slack == pytest.approx(model.chart.levels, rel=1e-12)
+    assert 0.0 < at.inner.slack < problem.budget
+    np.testing.assert_array_equal(at.tilt, at.inner.multipliers * law.blocks[0].gradient)
 
 
 def test_a_start_errs_hardly_more_than_the_best_constant_guess():
@@ -46,11 +46,14 @@ def test_a_newton_step_does_not_depend_on_its_coordinates(monkeypatch):
     steps = []
     for far in (-math.inf, math.inf):
         monkeypatch.setattr(relation, "_FAR", far)
-        target = newton.Targets(1e-3, np.zeros((4, 0)), np.array([1e-3]))
+        target = newton.Targets(1e-3, np.array([1e-3]))
         steps.append(newton.Newton(model, at, model.law_of(at.estimator)).direction(target))
-    assert steps[0].multiplier == pytest.approx(steps[1].multiplier, rel=1e-9)
-    found, expected = (step.inner.coordinates for step in steps)
-    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10 * float(at.multiplier[0]))
+    found, expected = (model.chart.position(step.inner) for step in steps)
+    assert found.multiplier == pytest.approx(expected.multiplier, rel=1e-9)
+    (multiplier,) = at.inner.multipliers
+    np.testing.assert_allclose(
+        found.coordinates, expected.coordinates, rtol=1e-8, atol=1e-10 * multiplier
+    )
 
 
 @pytest.mark.parametrize("name", ["road", "zero-mass", "building"])

@@ -63,19 +63,18 @@ def solve_interior(
     """The iterate with the narrowest bracket, at budget 0 with the least merit, or a vertex.
 
     `deadline` is on time.perf_counter's clock. `shortcut` finds a vertex next to an iterate, of a
-    bracket within the gap, or None. It is called at the start if there are `_few_ties`, once where
-    `_worth_a_try`, and at the end unless all are ties. An ending's width counts excess leakage.
+    bracket within the gap, or None. It is called once where the bracket is narrow, and at the end,
+    unless all are ties. An ending's width counts excess leakage.
     """
     at, law = _start(model)
-    if _few_ties(model) and (vertex := shortcut(_point(model, at))) is not None:
-        return vertex, Ending("optimal", 0, gap)
     path = _path(model, at)
     search = _Search(model, gap)
     untried = True
     for iteration in count():
         here = _measured(model, at, law, gap)
         search.note(here)
-        if untried and iteration and gap < here.width and _worth_a_try(model, at, here.width):
+        narrow = iteration and gap < here.width and _is_narrow(model, here.width)
+        if untried and narrow and not search.undecided:
             untried = False
             if (vertex := shortcut(_point(model, at))) is not None:
                 return vertex, Ending("optimal", iteration, gap)
@@ -162,31 +161,15 @@ class _Search:
         return many and bool((self.best.estimator > self.best.slack).all())
 
 
-def _most_ties(model: Model) -> int:
-    """How many shares a vertex has at most."""
-    return int(model.losses.shape[1] - 1) * (model.values - model.perfect)
-
-
-def _few_ties(model: Model) -> bool:
-    """Whether so few can be ties that the start most often leads to the vertex."""
-    return _most_ties(model) <= 3 + model.perfect and (model.perfect or not model.chart.apart)
-
-
-def _worth_a_try(model: Model, at: Iterate, width: float) -> bool:
-    """Whether the bracket of that width that an iterate proves is narrow for as many as still
-    hesitate.
-    """
-    most = _most_ties(model)
-    if width > _NARROW * most**3:  # too wide even for a single tie
-        return False
-    active = np.add.reduce(model.joined(at.estimator - at.slack) > 0.0, axis=0)
-    ties = max(1, int(np.maximum(active - 1, 0).sum()))
-    return bool(ties <= most and width * ties**3 <= _NARROW * most**3)
+def _is_narrow(model: Model, width: float) -> bool:
+    """Whether the bracket of that width is narrow for as many ties as a vertex has."""
+    most = (model.losses.shape[1] - 1) * (model.values - model.perfect)
+    return bool(width <= _NARROW * most**3)
 
 
 def _point(model: Model, at: Iterate) -> Point:
     chart = model.chart
-    return Point(model.joined(at.estimator), chart.rows(at.tilt), chart.multipliers(at.multiplier))
+    return Point(model.joined(at.estimator), chart.rows(at.tilt), chart.multipliers(at.inner))
 
 
 # -- the start
@@ -224,12 +207,11 @@ def _start(model: Model) -> tuple[Iterate, JointLaw]:
             blend *= 0.95 * math.sqrt(share)
             estimator = blend * sharp + (1.0 - blend) * drawn
             law = model.law_of(estimator)
-    inner, multiplier = chart.start(law, 0.3 * unit)
+    inner = chart.start(law, 0.3 * unit)
     tilt = model.tilt_of(inner)
     if not model.perfect:
         slack = _slack(model, tilt, unit)
-    unused = chart.shared_levels - chart.counted(inner, law)
-    return Iterate(estimator, slack, tilt, inner, multiplier, unused), law
+    return Iterate(estimator, slack, tilt, inner), law
 
 
 def _slack(model: Model, tilt: Array, unit: float) -> Array:
@@ -254,14 +236,14 @@ def _outcome_products(model: Model, at: Iterate) -> float:
 def _path(model: Model, at: Iterate) -> Targets:
     """The products of the central path at τ = 1, those of the start relative to its outcomes'."""
     scale = len(at.tilt) / _outcome_products(model, at)
-    return Targets(1.0, at.inner.products * scale, at.unused * at.multiplier * scale)
+    return Targets(1.0, at.inner.products * scale)
 
 
 def _measured(model: Model, at: Iterate, law: JointLaw, gap: float) -> _Measured:
     leaked = model.chart.leaked(law)
     products = _outcome_products(model, at)
     error = max(SMALLEST, model.total(np.einsum("bil,bil->bl", model.losses, at.estimator)))
-    lowered, cost = model.chart.bound(at.inner, at.multiplier)
+    lowered, cost = model.chart.bound(at.inner)
     tilted = model.losses + (at.tilt - lowered) @ model.features
     lower = model.total(np.minimum.reduce(tilted, axis=1)) - cost
     excess = 0.0
@@ -292,16 +274,17 @@ def _advance(
     at = here.at
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         newton = Newton(model, at, here.law)
-        total = here.products + float(at.unused @ at.multiplier + at.inner.products.sum())
+        total = here.products + float(at.inner.products.sum())
         # Of the products, by the bracket.
         shown = max(UNIT * total, 2.0 * total - abs(here.width) * here.error)
         costs = _costs(model, at, here.law, _ALLOWED * shown)
-        predictor = newton.direction(path.nothing)
+        predictor = newton.direction(path.times(0.0))
         ahead = min(1.0, _length(model, at, costs, predictor))
         if not model.perfect:
             newton.anticipate(predictor, ahead)
         left = (1.0 - ahead) ** 2 * total
-        target = path.times(max(Precision.own_gap * gap * here.error, left) / path.total)
+        whole = path.outcomes * len(at.tilt) + float(path.inner.sum())
+        target = path.times(max(Precision.own_gap * gap * here.error, left) / whole)
         share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(here.width))))
         most = _most_leaked(model, here.leaked)
         for shortened in range(30):
@@ -345,8 +328,6 @@ def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
     if length < 1.0:
         length = _affordable(costs, falls)
     for values, changes in (
-        (at.unused, step.unused),
-        (at.multiplier, step.multiplier),
         (at.inner.slack, step.inner.slack),
         (at.inner.multipliers, step.inner.multipliers),
     ):
@@ -393,6 +374,4 @@ def _take_step(model: Model, at: Iterate, step: Step, length: float, share: floa
     # All slacks of an outcome are raised together, which keeps the differences of its losses.
     slack[block, :, place] += (least - slack[block, :, place]).max(axis=1, initial=0.0)[:, None]
     inner = at.inner.moved(step.inner, length)
-    multiplier = at.multiplier + length * step.multiplier
-    unused = at.unused + length * step.unused
-    return Iterate(estimator, slack, model.tilt_of(inner), inner, multiplier, unused)
+    return Iterate(estimator, slack, model.tilt_of(inner), inner)

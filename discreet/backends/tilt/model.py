@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.backends.precision import Precision
-from discreet.backends.tilt.relation import Block, Chart, Exact, Inner, JointLaw, block_of
+from discreet.backends.tilt.relation import Block, Chart, Exact, Inner, JointLaw, family_of
 from discreet.numerics.double_double import Array
 from discreet.problems.constraint import asks_privacy
 from discreet.problems.duals import no_multipliers
@@ -125,7 +125,7 @@ class Model:
 
     def tilt_of(self, inner: Inner) -> Array:
         """The tilt [m, k] of the chart's coordinates."""
-        return inner.coordinates @ self.chart.cross
+        return self.chart.position(inner).coordinates @ self.chart.cross
 
 
 def model_of(problem: Problem, precision: Precision) -> Model:
@@ -149,7 +149,7 @@ def model_of(problem: Problem, precision: Precision) -> Model:
         _in_blocks(problem.loss / mass, width),
         _in_blocks(features, width),
         _in_blocks(features * mass, width),
-        Chart(blocks, no_multipliers(problem.terms), problem.n),
+        Chart(blocks, no_multipliers(problem.terms), problem.m, problem.n),
         features.shape[0] if perfect else problem.n,
         perfect,
         precision.undercut,
@@ -194,7 +194,7 @@ def _block(
     basis = _basis(p_x)
     directions = basis.T @ (problem.deviations[group] / mass)
     frame = np.concatenate([np.ones((p_x.size, 1)), basis], axis=1)
-    block = block_of(measure, number, group, p_x, level, basis, frame)
+    block = family_of(measure)(measure, number, group, p_x, level, basis, frame)
     return block, np.concatenate([share[None], directions])
 
 

@@ -35,7 +35,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,32 +44,21 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 
 from discreet.backends.tilt.model import Model
 from discreet.backends.tilt.relation import Inner, JointLaw
-from discreet.lazy import cached_property
 from discreet.numerics.double_double import Array
 
 _SMALLEST_GROWTH = 0.01  # of a guess's mass, as no step goes nearer to the boundary
-
-
-Solved: TypeAlias = tuple[Array, Inner, Array, Array]
-"""dt up to a common shift [m, k], the change of the chart, and those of μ and ε₀ of the shared
-budgets [q].
-"""
 
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
     """Strictly inside: estimator P > 0 [K, m, W], slack z > 0 [K, m, W], tilt [m, k], and where it
     is in the chart.
-
-    multiplier, unused   μ and ε₀ of the shared budgets [q]
     """
 
     estimator: Array
     slack: Array
     tilt: Array
     inner: Inner
-    multiplier: Array
-    unused: Array
 
 
 class System(ABC):
@@ -94,9 +83,9 @@ class System(ABC):
         """
 
     @abstractmethod
-    def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
-        """For reduced [m, k] and the products of the chart's multipliers and slacks [m, p'], and ε₀
-        μ [q], aimed at.
+    def solve(self, reduced: Array, products: Array) -> tuple[Array, Inner]:
+        """dt up to a common shift [m, k] and the change of the chart, for reduced [m, k] and the
+        products of the chart's multipliers and slacks [K] aimed at.
         """
 
     def _factorise(self, matrix: Array, rows: Array, columns: Array) -> None:
@@ -134,14 +123,13 @@ class Perfect(System):
         """M itself."""
         self._factorise(outcomes, np.ones(1), np.ones(1))
 
-    def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
+    def solve(self, reduced: Array, products: Array) -> tuple[Array, Inner]:
         """Tilts alone."""
-        at = self._at
         others = self._order[:-1]
         tilt = np.zeros_like(reduced)
         right = (reduced + self._law.blocks[0].coordinates)[others, 1:]
         tilt[others, 1:] = self._refined(right.ravel()).reshape(right.shape)
-        return tilt, replace(at.inner, coordinates=tilt[:, 1:]), at.multiplier, at.unused
+        return tilt, replace(self._at.inner, unknowns=tilt[:, 1:].ravel())
 
 
 class _Related(System):
@@ -151,11 +139,19 @@ class _Related(System):
 
     def __init__(self, model: Model, at: Iterate, law: JointLaw, order: NDArray[np.intp]) -> None:
         super().__init__(model, at, law, order)
-        self._relations = model.chart.relations(at.inner, at.multiplier, law)
-        m, self._p = at.inner.coordinates.shape
-        self._r = at.inner.heights.shape[1]
-        self._size = m * self._p
-        self._border = self._size + at.inner.heights.size
+        self._position = model.chart.position(at.inner)
+        position = self._position
+        self._relations = model.chart.relations(position, law)
+        self._p = position.coordinates.shape[1]
+        self._r = position.heights.shape[1]
+        self._size = position.coordinates.size
+        self._border = self._size + position.heights.size
+        # The unknowns in the order of the system, and where the paired ones are.
+        numbers = np.arange(at.inner.unknowns.size)
+        tilts = numbers[: self._size].reshape(order.size, -1)[order]
+        heights = numbers[self._size : self._border].reshape(order.size, -1)[order]
+        self._numbers = np.concatenate([tilts, heights, numbers[self._border :]], axis=None)
+        self._pairs = self._numbers.argsort()[at.inner.paired]
 
     def _residual(self) -> Array:
         """θ less what the law says it is [m, p]."""
@@ -163,10 +159,9 @@ class _Related(System):
 
     def _without_outcomes(self, growth: Array | None) -> Array:
         """The matrix without M; growth [m] of the masses about which gradients are linear."""
-        at = self._at
         m = len(self._order)
         guesses = np.arange(m)
-        size = self._border + at.multiplier.size
+        size = self._numbers.size
         matrix = np.zeros((size, size))
         rows = matrix[: self._size].reshape(m, self._p, size)
         tilts = rows[:, :, : self._size].reshape(m, self._p, m, self._p)
@@ -174,7 +169,10 @@ class _Related(System):
         bent = rows[:, :, self._border :]
         leaks = matrix[self._size : self._border, self._border :]
         leaks = leaks.reshape(m, self._r, bent.shape[2])
-        squares = at.unused.copy()
+        inner = self._at.inner
+        diagonal = np.zeros(size)
+        diagonal[self._pairs] = inner.slack
+        squares = diagonal[self._border :]
         grown = np.ones(m) if growth is None else growth
         for place, relation in zip(self._model.chart.places, self._relations, strict=True):
             scale = (grown[:, None] / relation.price)[self._order]
@@ -184,15 +182,12 @@ class _Related(System):
             bent[:, place.own, place.budget] = -relation.bent[self._order] * scale[:, :, None]
             leaks[:, place.ranks, place.budget] = -relation.leak[self._order]
             squares[place.budget] += grown @ relation.square
-        paired = at.inner.paired
-        slopes = (at.inner.slack / at.inner.multipliers)[self._order]
-        tilts[guesses[:, None], paired, guesses[:, None], paired] += slopes
         matrix[self._size :, : self._size] = matrix[: self._size, self._size :].T
         matrix[self._border :, self._size : self._border] = matrix[
             self._size : self._border, self._border :
         ].T
-        budgets = np.arange(self._border, size)
-        matrix[budgets, budgets] = squares / at.multiplier
+        diagonal[self._pairs] /= inner.multipliers
+        matrix[np.arange(size), np.arange(size)] += diagonal
         return matrix
 
     def _right(self, towards: Array) -> Array:
@@ -204,28 +199,23 @@ class _Related(System):
         if chart.apart:  # else V'θ = G μ holds
             balance = np.hstack([relation.balance for relation in self._relations])
             right[self._size : self._border] += balance[self._order].ravel()
-        right[self._border :] += chart.counted(self._at.inner, self._law) - chart.shared_levels
+        right[self._border :] += chart.counted(self._position, self._law) - chart.shared_levels
         return right
 
-    def _paired(self, pairs: Array) -> Array:
-        """What belongs to the coordinates with a slack [m, p'], in the rows of all [m, p]."""
-        rows = np.zeros_like(self._at.inner.coordinates)
-        rows[:, self._at.inner.paired] = pairs[self._order]
-        return rows
+    def _aim(self, right: Array, products: Array) -> Array:
+        """The right-hand side with the products aimed at."""
+        right = right.copy()
+        right[self._pairs] += products / self._at.inner.multipliers
+        return right
 
-    def _unpacked(
-        self, found: Array, coordinates: Array, products: Array, budgets: Array
-    ) -> tuple[Inner, Array, Array]:
-        """The changes, from the change of θ [m, p] and the other unknowns."""
-        at = self._at
-        multiplier = found[self._border : self._border + budgets.size]
-        heights = np.empty_like(at.inner.heights)
-        heights[self._order] = found[self._size : self._border].reshape(heights.shape)
-        change = replace(at.inner, coordinates=coordinates, heights=heights)
-        ahead = products - at.inner.slack * change.multipliers
-        change = replace(change, slack=ahead / at.inner.multipliers - at.inner.slack)
-        unused = (budgets - at.unused * multiplier) / at.multiplier - at.unused
-        return change, multiplier, unused
+    def _change(self, found: Array, products: Array) -> Inner:
+        """The change of the chart, from the unknowns in the order of the system."""
+        at = self._at.inner
+        unknowns = np.empty_like(at.unknowns)
+        unknowns[self._numbers] = found[: unknowns.size]
+        change = replace(at, unknowns=unknowns)
+        ahead = products - at.slack * change.multipliers
+        return replace(change, slack=ahead / at.multipliers - at.slack)
 
 
 @final
@@ -240,7 +230,7 @@ class Summed(_Related):
         self._coordinates = None
         if self._own is not None:
             self._own = self._own[order[:-1]]
-            others = self._border + at.multiplier.size - self._size
+            others = self._numbers.size - self._size
             self._coordinates = block_diag(*self._own, np.eye(self._p + others))
 
     def features(self) -> Iterator[Array]:
@@ -269,21 +259,19 @@ class Summed(_Related):
         scale = 1.0 / np.sqrt(np.maximum.reduce(np.abs(matrix), axis=1))
         self._factorise(matrix, scale, scale)
 
-    def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
+    def solve(self, reduced: Array, products: Array) -> tuple[Array, Inner]:
         """All unknowns; the tilt is that of the coordinates."""
-        others = self._order[:-1]
-        right = self._fixed.copy()
+        right = self._aim(self._fixed, products)
         moved = reduced[self._order[:-1]].ravel()
         right[: moved.size] += moved
-        right[right.size - budgets.size :] += budgets / self._at.multiplier
         if self._coordinates is None:
             found = self._refined(right, times=2)
         else:
             found = self._coordinates @ self._refined(right @ self._coordinates, times=2)
-        change = np.empty_like(self._at.inner.coordinates)
-        change[self._order] = found[: change.size].reshape(change.shape)
-        change[others] += change[self._order[-1]]
-        return change, *self._unpacked(found, change, products, budgets)
+        tilts = found[: self._size].reshape(-1, self._p)
+        tilts[:-1] += tilts[-1]
+        change = self._change(found, products)
+        return self._model.chart.position(change).coordinates, change
 
 
 @final
@@ -322,19 +310,15 @@ class Apart(_Related):
             columns = columns / np.sqrt(entries.max(axis=0))
         self._factorise(whole, rows, columns)
 
-    def solve(self, reduced: Array, products: Array, budgets: Array) -> Solved:
+    def solve(self, reduced: Array, products: Array) -> tuple[Array, Inner]:
         """All unknowns."""
         others = self._order[:-1]
-        right = self._fixed.copy()
-        right[: self._size] += self._paired(products / self._at.inner.multipliers).ravel()
-        right[right.size - budgets.size :] += budgets / self._at.multiplier
+        right = self._aim(self._fixed, products)
         laws = reduced[others].ravel()
         found = self._refined(np.concatenate([right, laws, np.zeros(laws.size)]), times=3)
-        change = np.empty_like(self._at.inner.coordinates)
         tilt = np.zeros_like(reduced)
-        change[self._order] = found[: change.size].reshape(change.shape)
         tilt[others] = found[found.size - laws.size :].reshape(others.size, -1)
-        return tilt, *self._unpacked(found, change, products, budgets)
+        return tilt, self._change(found, products)
 
 
 def system_of(model: Model, at: Iterate, law: JointLaw) -> tuple[System, NDArray[np.intp]]:
@@ -363,42 +347,18 @@ class Step:
     slack: Array
     falls: Array
     inner: Inner
-    multiplier: Array
-    unused: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Products: of P z barrier × a number, of the chart's multipliers and slacks [m, p'], and ε₀ μ
-    [q].
-    """
+    """Products: of P z barrier × a number, and of the chart's multipliers and slacks [K]."""
 
     outcomes: float
     inner: Array
-    budgets: Array
-
-    @cached_property
-    def total(self) -> float:
-        """The barrier of all outcomes is 1, for each guess."""
-        return self.outcomes * len(self.inner) + float(self.inner.sum() + self.budgets.sum())
-
-    @cached_property
-    def nothing(self) -> Targets:
-        """Products of 0."""
-        return self.times(0.0)
 
     def times(self, factor: float) -> Targets:
         """All of them by a factor."""
-        return Targets(factor * self.outcomes, factor * self.inner, factor * self.budgets)
-
-    def corrected(self, predictor: Step | None) -> tuple[Array, Array]:
-        """Those of the chart and the budgets, less their second-order corrections by
-        a predictor.
-        """
-        if predictor is None:
-            return self.inner, self.budgets
-        budgets = self.budgets - predictor.unused * predictor.multiplier
-        return self.inner - predictor.inner.products, budgets
+        return Targets(factor * self.outcomes, factor * self.inner)
 
 
 class Newton:
@@ -439,7 +399,11 @@ class Newton:
         at = self._at
         curvature = self._curvature
         curvature_sum = self._curvature_sum
-        product = 0.0 if predictor is None else predictor.estimator * predictor.slack
+        product: Array | float = 0.0
+        products = target.inner
+        if predictor is not None:
+            product = predictor.estimator * predictor.slack
+            products = products - predictor.inner.products
         aim = target.outcomes * self._model.barrier[:, None] * self._per_product - (1.0 + product)
         estimator = np.empty_like(at.slack)
         slack = np.empty_like(at.slack)
@@ -451,7 +415,7 @@ class Newton:
             missing[b] = -np.add.reduce(wanted, axis=0)
             wanted += curvature[b] * (missing[b] / curvature_sum[b])
             reduced += wanted @ weighted.T
-        tilt, inner, multiplier, unused = self._system.solve(reduced, *target.corrected(predictor))
+        tilt, inner = self._system.solve(reduced, products)
         for b, features in enumerate(self._model.features):
             change = np.matmul(tilt, features, out=slack[b])
             change -= (np.einsum("il,il->l", curvature[b], change) + missing[b]) / curvature_sum[b]
@@ -459,7 +423,7 @@ class Newton:
             np.subtract(aim[b], change, out=estimator[b])
             np.minimum.reduce(estimator[b], out=falls[0, b])
             np.minimum.reduce(change, out=falls[1, b])
-        return Step(estimator, slack, np.negative(falls, out=falls), inner, multiplier, unused)
+        return Step(estimator, slack, np.negative(falls, out=falls), inner)
 
     def _schur(self) -> Array:
         """M over all guesses but the reference, [(m − 1)·rows, (m − 1)·rows].

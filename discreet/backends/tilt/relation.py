@@ -83,47 +83,46 @@ class JointLaw:
 
 
 @dataclass(frozen=True, eq=False)
-class Inner:
-    """Where an iterate is in the coordinates of a block or of all blocks, or a change of that.
+class Position:
+    """Where an iterate is in the coordinates of a block.
 
-    coordinates  θ                                                [m, p]
-    paired       those which are multipliers ≥ 0 of a constraint  [p']
-    slack        of these constraints                             [m, p']
+    coordinates  θ                              [m, p]
     heights      y [m, r]; not read of smooth measures
+    multiplier   of the budget, if it is shared [q]
     """
 
     coordinates: Array
+    heights: Array
+    multiplier: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Inner:
+    """Where an iterate is in the coordinates of all blocks, or a change of that.
+
+    unknowns  θ [m, p], heights [m, r] and shared multipliers [q], one after the other
+    paired    those that are multipliers ≥ 0 of a constraint  [K]
+    slack     of these constraints                            [K]
+    """
+
+    unknowns: Array
     paired: NDArray[np.intp]
     slack: Array
-    heights: Array
-
-    @classmethod
-    def unpaired(cls, coordinates: Array, ranks: int) -> Inner:
-        """Coordinates of which none is a multiplier."""
-        m = len(coordinates)
-        return cls(coordinates, np.zeros(0, np.intp), np.zeros((m, 0)), np.zeros((m, ranks)))
 
     @property
     def multipliers(self) -> Array:
-        """The coordinates that have a slack [m, p']."""
-        return self.coordinates[:, self.paired]
+        """The unknowns that have a slack [K]."""
+        return self.unknowns[self.paired]
 
     @property
     def products(self) -> Array:
-        """Of multipliers and slacks [m, p']."""
+        """Of multipliers and slacks [K]."""
         return self.multipliers * self.slack
 
     def moved(self, step: Inner, length: float) -> Inner:
         """After a step of that length."""
-        coordinates = self.coordinates + length * step.coordinates
-        if not self.slack.size:
-            return replace(self, coordinates=coordinates)
-        return replace(
-            self,
-            coordinates=coordinates,
-            slack=self.slack + length * step.slack,
-            heights=self.heights + length * step.heights,
-        )
+        unknowns = self.unknowns + length * step.unknowns
+        return replace(self, unknowns=unknowns, slack=self.slack + length * step.slack)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +163,7 @@ class Block(ABC):
 
     apart       whether slacks over multipliers, which differ from guess to guess by any power of
                 ten, are in the relation
-    pairs       p', how many coordinates have a slack
+    paired      the coordinates that have a slack
     ranks       r, columns of V; where they are no heights, they do not matter
     """
 
@@ -177,8 +176,12 @@ class Block(ABC):
     frame: Array
 
     apart: ClassVar[bool] = False
-    pairs = 0
     ranks = 1
+
+    @cached_property
+    def paired(self) -> NDArray[np.intp]:
+        """The coordinates that are multipliers ≥ 0 of a constraint."""
+        return np.zeros(0, np.intp)
 
     @cached_property
     def cross(self) -> Array:
@@ -210,17 +213,17 @@ class Block(ABC):
         """The law of coordinates [m, k]."""
 
     @abstractmethod
-    def start(self, law: BlockLaw, unit: float) -> tuple[Inner, Array]:
+    def start(self, law: BlockLaw, unit: float) -> tuple[Position, Array]:
         """For a law strictly within the budget: tilts of about that size per unit of mass, and the
-        multiplier [q].
+        slacks [m, ·] of the coordinates that have one.
         """
 
     @abstractmethod
-    def relation(self, at: Inner, multiplier: Array, law: BlockLaw) -> Relation:
+    def relation(self, at: Position, law: BlockLaw) -> Relation:
         """Linearised about a law."""
 
     @abstractmethod
-    def excess(self, at: Inner, multiplier: Array) -> Array:
+    def excess(self, at: Position) -> Array:
         """By how much the rows of the tilt must be lowered to be feasible [m]."""
 
     def leaked(self, law: BlockLaw) -> float:
@@ -230,31 +233,25 @@ class Block(ABC):
         share = 1.0 if self.measure.scope is Scope.SHARE else law.mass
         return float((law.leakages / share).max())
 
-    def counted(self, at: Inner, law: BlockLaw) -> float:
+    def counted(self, at: Position, law: BlockLaw) -> float:
         """The leakage of a shared budget, as the relation counts it."""
         return self.leaked(law)
 
-    def cost(self, at: Inner) -> float:
+    def cost(self, at: Position) -> float:
         """What the multipliers of guesses add to the price of the budget."""
         return 0.0
 
-    def least(self, law: BlockLaw) -> Array:
-        """The least u_ij/π_j of every guess [m]."""
-        return np.asarray(np.minimum.reduce(law.joint / self.p_x, axis=1))
+    def is_far(self, law: BlockLaw) -> bool:
+        """Whether a posterior is so far from the prior that coordinates about it keep digits."""
+        return False
 
-    def own(self, law: BlockLaw) -> Array | None:
-        """Coordinates [m, p, p], as columns, in which posteriors far from the prior keep their
-        digits; None if none is.
-        """
-        return None
-
-    def _law(self, coordinates: Array, least: float) -> tuple[Array, Array, Array, Array]:
-        """s, u, the deviation, and x ≥ least."""
+    def _law(self, coordinates: Array) -> tuple[Array, Array, Array, Array]:
+        """s, u, the deviation, and x, more than −1 where rounding makes it less."""
         mass = coordinates[:, 0]
         base = mass[:, None] * self.p_x
         deviation = (coordinates[:, 1:] @ self.lift.T) * self.p_x
         ratio = np.divide(deviation, base, out=np.zeros_like(base), where=base > 0.0)
-        x = np.maximum(ratio, least)
+        x = np.maximum(ratio, -1.0 + UNIT)
         return mass, base * (1.0 + x), deviation, x
 
 
@@ -277,18 +274,19 @@ class Exact(Block):
 
     def law(self, coordinates: Array) -> BlockLaw:
         """Nothing counts as leakage."""
-        mass, joint, deviation, x = self._law(coordinates, -1.0)
+        mass, joint, deviation, x = self._law(coordinates)
         return BlockLaw(coordinates, mass, joint, deviation, x, coordinates, np.zeros_like(mass))
 
     def leaked(self, law: BlockLaw) -> float:
         """The largest |p(ŷ_i given x_j) − p(ŷ_i)|."""
         return float(np.abs(law.deviation / self.p_x).max())
 
-    def start(self, law: BlockLaw, unit: float) -> tuple[Inner, Array]:
+    def start(self, law: BlockLaw, unit: float) -> tuple[Position, Array]:
         """No tilt."""
-        return Inner.unpaired(np.zeros_like(law.coordinates[:, 1:]), 0), np.zeros(0)
+        m, k = law.coordinates.shape
+        return Position(np.zeros((m, k - 1)), np.zeros((m, 0)), np.zeros(0)), np.zeros((m, 0))
 
-    def relation(self, at: Inner, multiplier: Array, law: BlockLaw) -> Relation:
+    def relation(self, at: Position, law: BlockLaw) -> Relation:
         """No relation but the law; nothing determines a common shift of tilts, so a
         small K does.
         """
@@ -305,18 +303,20 @@ class Exact(Block):
             value=law.coordinates[:, 1:],
         )
 
-    def excess(self, at: Inner, multiplier: Array) -> Array:
+    def excess(self, at: Position) -> Array:
         """Every tilt of mean 0 is feasible."""
         return np.zeros(len(at.coordinates))
 
 
 class _Smooth(Block):
-    """The tilt is μ times the gradient of g."""
+    """The tilt is μ times the gradient of g. For small x, G(x) is bend Σ π x²/2."""
+
+    bend: ClassVar[float]
 
     @property
-    @abstractmethod
-    def steep(self) -> float:
-        """The size of ∇g where x has the size that the budget allows."""
+    def size(self) -> float:
+        """Where G is the level."""
+        return math.sqrt(2.0 * self.level / self.bend)
 
     @abstractmethod
     def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
@@ -324,38 +324,40 @@ class _Smooth(Block):
 
     def law(self, coordinates: Array) -> BlockLaw:
         """The gradient along u is g."""
-        mass, joint, deviation, x = self._law(coordinates, -1.0)
+        mass, joint, deviation, x = self._law(coordinates)
         slope = self.measure.slope(x, self.p_x)
         excess = self.measure.excess(x, self.p_x)
         gradient = (slope * self.p_x) @ self.frame
         gradient[:, 0] = excess - (x * slope) @ self.p_x
         return BlockLaw(coordinates, mass, joint, deviation, slope, gradient, mass * excess)
 
-    def start(self, law: BlockLaw, unit: float) -> tuple[Inner, Array]:
+    def start(self, law: BlockLaw, unit: float) -> tuple[Position, Array]:
         """The tilt of the law."""
-        multiplier = np.array([unit / self.steep])
-        return Inner.unpaired(multiplier * law.gradient, self.ranks), multiplier
+        multiplier = np.array([unit / (self.bend * self.size)])
+        m = law.mass.size
+        at = Position(multiplier * law.gradient, np.zeros((m, self.ranks)), multiplier)
+        return at, np.zeros((m, 0))
 
-    def relation(self, at: Inner, multiplier: Array, law: BlockLaw) -> Relation:
+    def relation(self, at: Position, law: BlockLaw) -> Relation:
         """By the inverse Hessian."""
         hessian, bent, square = self.curved(law)
         m = law.mass.size
         return Relation(
-            price=multiplier,
+            price=at.multiplier,
             hessian=hessian,
             null=law.coordinates[:, :, None],
             bent=bent[:, :, None],
             leak=law.leakages[:, None, None],
             square=square[:, None],
-            residual=at.coordinates - multiplier * law.gradient,
+            residual=at.coordinates - at.multiplier * law.gradient,
             balance=np.zeros((m, 1)),
             value=np.zeros_like(at.coordinates),
         )
 
-    def excess(self, at: Inner, multiplier: Array) -> Array:
+    def excess(self, at: Position) -> Array:
         """The support function of the measure."""
         tilt = at.coordinates @ self.frame.T
-        return self.measure.ceiling(tilt, self.p_x, float(multiplier[0]), self.level)
+        return self.measure.ceiling(tilt, self.p_x, float(at.multiplier[0]), self.level)
 
 
 @final
@@ -364,20 +366,11 @@ class Entropic(_Smooth):
     own.
     """
 
-    @property
-    def size(self) -> float:
-        """G is half the square of small log ratios."""
-        return math.sqrt(2.0 * self.level)
-
-    @property
-    def steep(self) -> float:
-        """Log ratios are of the size of x."""
-        return self.size
+    bend = 1.0
 
     def law(self, coordinates: Array) -> BlockLaw:
         """The slopes are log ratios."""
-        # Of a guess that excludes a private value.
-        mass, joint, deviation, x = self._law(coordinates, -1.0 + UNIT)
+        mass, joint, deviation, x = self._law(coordinates)
         log_ratio = np.log1p(x)
         gradient = (log_ratio * self.p_x) @ self.frame
         divergence = phi_divergence(x)
@@ -395,29 +388,21 @@ class Entropic(_Smooth):
         hessian = bent + law.mass[:, None, None] * self.cross  # so that nothing cancels
         return hessian, tilted, np.add.reduce(ratios * law.slope, axis=1)
 
-    def excess(self, at: Inner, multiplier: Array) -> Array:
+    def excess(self, at: Position) -> Array:
         """h_i(t, μ)."""
-        price = float(multiplier[0])
+        price = float(at.multiplier[0])
         return log_mean(at.coordinates @ self.frame.T / price, self.p_x, price)
 
-    def own(self, law: BlockLaw) -> Array | None:
-        """About posteriors, where one all but excludes a private value."""
-        return about_posteriors(self, law) if law.slope.min() < _FAR else None
+    def is_far(self, law: BlockLaw) -> bool:
+        """By log ratios."""
+        return bool(law.slope.min() < _FAR)
 
 
 @final
 class Quadratic(_Smooth):
     """Chi-square information, which is |d|²/s: H = s/2 on deviations."""
 
-    @property
-    def size(self) -> float:
-        """G is x²."""
-        return math.sqrt(self.level)
-
-    @property
-    def steep(self) -> float:
-        """The gradient is 2 x."""
-        return 2.0 * self.size
+    bend = 2.0
 
     def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
         """Nothing of the masses."""
@@ -434,9 +419,9 @@ class Normed(_Smooth):
     """
 
     @property
-    def size(self) -> float:
-        """G is about (α − 1) x²/2."""
-        return math.sqrt(2.0 * self.level / (self.measure.order - 1.0))
+    def bend(self) -> float:  # type: ignore[override]
+        """α − 1."""
+        return float(self.measure.order) - 1.0
 
     @property
     def room(self) -> float:
@@ -444,11 +429,6 @@ class Normed(_Smooth):
         of what N does.
         """
         return 0.25 * (1.0 + self.level) / (self.measure.order - 1.0)
-
-    @property
-    def steep(self) -> float:
-        """The gradient is about (α − 1) x."""
-        return (self.measure.order - 1.0) * self.size
 
     def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
         """By powers of r/N."""
@@ -460,12 +440,10 @@ class Normed(_Smooth):
         hessian = np.matmul(self.frame.T, inverse[:, :, None] * self.frame)
         return hessian, bent @ self.frame, np.add.reduce(bent * law.slope, axis=1)
 
-    def own(self, law: BlockLaw) -> Array | None:
+    def is_far(self, law: BlockLaw) -> bool:
         """As of mutual information; of orders above 2 no entry of H is small."""
-        far = self.measure.order < 2.0 and (
-            law.joint / law.mass[:, None] / self.p_x
-        ).min() < math.exp(_FAR)
-        return about_posteriors(self, law) if far else None
+        least = (law.joint / law.mass[:, None] / self.p_x).min()
+        return bool(self.measure.order < 2.0 and least < math.exp(_FAR))
 
 
 @final
@@ -475,7 +453,11 @@ class Pointwise(Block):
     """
 
     apart = True
-    pairs = 1
+
+    @cached_property
+    def paired(self) -> NDArray[np.intp]:
+        """The multiplier of each guess, its last coordinate."""
+        return np.array([self.p_x.size])
 
     @cached_property
     def cross(self) -> Array:
@@ -485,7 +467,7 @@ class Pointwise(Block):
     @property
     def size(self) -> float:
         """As of mutual information."""
-        return math.sqrt(2.0 * self.level)
+        return self._information.size
 
     @cached_property
     def _information(self) -> Entropic:
@@ -502,18 +484,17 @@ class Pointwise(Block):
         gradient[:, 0] -= self.level
         return np.hstack([price * gradient, price])
 
-    def start(self, law: BlockLaw, unit: float) -> tuple[Inner, Array]:
+    def start(self, law: BlockLaw, unit: float) -> tuple[Position, Array]:
         """The tilt of the law."""
         price = np.full((law.mass.size, 1), unit / self.size)
         slack = (self.level * law.mass - law.leakages)[:, None]
-        paired = np.array([self.p_x.size])
-        heights = np.zeros_like(slack)
-        return Inner(self._coordinates(law, price), paired, slack, heights), np.zeros(0)
+        at = Position(self._coordinates(law, price), np.zeros_like(slack), np.zeros(0))
+        return at, slack
 
-    def relation(self, at: Inner, multiplier: Array, law: BlockLaw) -> Relation:
+    def relation(self, at: Position, law: BlockLaw) -> Relation:
         """By the inverse Hessian, with the multipliers as coordinates."""
         m, k = law.coordinates.shape
-        price = at.multipliers
+        price = at.coordinates[:, self.paired]
         over = (law.leakages - self.level * law.mass)[:, None]
         slope = law.slope - self.level
         ratios = law.joint * slope
@@ -535,75 +516,71 @@ class Pointwise(Block):
             value=np.hstack([np.zeros((m, k)), over]),
         )
 
-    def excess(self, at: Inner, multiplier: Array) -> Array:
+    def excess(self, at: Position) -> Array:
         """t·q ≤ μ_i log Σ π e^{t/μ_i} + μ_i B for every posterior that is allowed."""
-        price = at.multipliers
+        price = at.coordinates[:, self.paired]
         tilt = at.coordinates[:, :-1] @ self.frame.T
         return log_mean(tilt / price, self.p_x, price[:, 0]) + self.level * price[:, 0]
 
 
 @final
-@dataclass(frozen=True, eq=False)
 class Pieces(Block):
     """g(u) = Σ_R c_R max_k (R u)_k. Each guess has a height y_R ≥ R u for each matrix; each budget
     bounds Σ_R c_R y_R.
-
-    pieces   all matrices, in coordinates of laws, [K, k]; where guesses have budgets, the row −B s
-             or 0 follows
-    below    which height is above which row [K, r]; then −c
-    offset   B in the row of a budget that is the same for all guesses; else 0
-    weights  c [r]
     """
-
-    pieces: Array
-    below: Array
-    offset: Array
-    weights: Array
 
     apart = True
 
-    @classmethod
-    def of(
-        cls,
-        measure: Measure,
-        constraint: int,
-        rows: slice,
-        p_x: Array,
-        level: float,
-        lift: Array,
-        frame: Array,
-    ) -> Pieces:
-        """By the measure's pieces; of posteriors those of max x and −min x, as the ratios of its
-        budget are of these.
+    @cached_property
+    def matrices(self) -> tuple[Array, ...]:
+        """R, each [·, n]; of posteriors those of max x and −min x, as the ratios of its budget are
+        of these.
         """
-        if isinstance(measure, MaxLift):
-            matrices = MaximalLeakage().pieces(p_x, level)
-            weights = np.ones(1)
-        elif isinstance(measure, LocalDifferentialPrivacy):  # max x ≤ B + (1 + B) min x
-            matrices = ParityDifference().pieces(p_x, level)
-            weights = np.array([1.0, 1.0 + level])
-        else:
-            matrices = measure.pieces(p_x, level) or ()
-            weights = np.ones(len(matrices))
-        stacked = np.vstack(matrices)
-        below = np.repeat(np.eye(len(matrices)), [len(each) for each in matrices], axis=0)
-        mean = stacked @ p_x
-        size = np.abs(stacked) @ p_x
-        mean = np.where(np.abs(mean) > 2 * (p_x.size + 2) * UNIT * size, mean, 0.0)
-        pieces = np.column_stack([mean, (stacked * p_x) @ lift])
-        offset = np.zeros(len(stacked))
-        if measure.scope is not Scope.TOTAL:
-            by_mass = measure.scope is Scope.POSTERIOR
-            pieces = np.vstack([pieces, np.eye(pieces.shape[1])[:1] * -level * by_mass])
-            below = np.vstack([below, -weights])
-            offset = np.append(offset, 0.0 if by_mass else level)
-        given = (measure, constraint, rows, p_x, level, lift, frame)
-        return cls(*given, pieces, below, offset, weights)
+        if isinstance(self.measure, MaxLift):
+            return MaximalLeakage().pieces(self.p_x, self.level)
+        if isinstance(self.measure, LocalDifferentialPrivacy):
+            return ParityDifference().pieces(self.p_x, self.level)
+        return self.measure.pieces(self.p_x, self.level) or ()
 
-    @property
-    def pairs(self) -> int:  # type: ignore[override]
+    @cached_property
+    def weights(self) -> Array:
+        """c [r]."""
+        if isinstance(self.measure, LocalDifferentialPrivacy):  # max x ≤ B + (1 + B) min x
+            return np.array([1.0, 1.0 + self.level])
+        return np.ones(len(self.matrices))
+
+    @cached_property
+    def pieces(self) -> Array:
+        """All matrices, in coordinates of laws [K, k]; then −B s or 0 if guesses have budgets."""
+        stacked = np.vstack(self.matrices)
+        mean = stacked @ self.p_x
+        size = np.abs(stacked) @ self.p_x
+        mean = np.where(np.abs(mean) > 2 * (self.p_x.size + 2) * UNIT * size, mean, 0.0)
+        pieces = np.column_stack([mean, (stacked * self.p_x) @ self.lift])
+        if self.shared:
+            return pieces
+        by_mass = self.measure.scope is Scope.POSTERIOR
+        return np.vstack([pieces, np.eye(pieces.shape[1])[:1] * -self.level * by_mass])
+
+    @cached_property
+    def below(self) -> Array:
+        """Which height is above which row [K, r]; then −c."""
+        heights = np.eye(len(self.matrices))
+        below = np.repeat(heights, [len(each) for each in self.matrices], axis=0)
+        return below if self.shared else np.vstack([below, -self.weights])
+
+    @cached_property
+    def offset(self) -> Array:
+        """B in the row of a budget that is the same for all guesses; else 0 [K]."""
+        offset = np.zeros(len(self.pieces))
+        if self.measure.scope is Scope.SHARE:
+            offset[-1] = self.level
+        return offset
+
+    @cached_property
+    def paired(self) -> NDArray[np.intp]:
         """All coordinates."""
-        return len(self.pieces)
+        return np.arange(len(self.pieces))
 
     @property
     def ranks(self) -> int:  # type: ignore[override]
@@ -622,7 +599,7 @@ class Pieces(Block):
 
     def law(self, coordinates: Array) -> BlockLaw:
         """With all values R u."""
-        mass, joint, deviation, x = self._law(coordinates, -1.0)
+        mass, joint, deviation, x = self._law(coordinates)
         values = coordinates @ self.pieces.T
         leakages = self._highest(values) @ self.weights
         return BlockLaw(coordinates, mass, joint, deviation, x, values, leakages)
@@ -632,7 +609,7 @@ class Pieces(Block):
         own = self.below[: len(self.below) - (not self.shared)].T > 0.0
         return np.stack([values[:, : own.shape[1]][:, each].max(axis=1) for each in own], axis=1)
 
-    def start(self, law: BlockLaw, unit: float) -> tuple[Inner, Array]:
+    def start(self, law: BlockLaw, unit: float) -> tuple[Position, Array]:
         """Heights half of what the budget leaves above the values; multipliers in inverse
         proportion to the slacks.
         """
@@ -644,17 +621,16 @@ class Pieces(Block):
         above = self.below > 0.0
         inverse = (self.weights / ((1.0 / slack) @ above)) @ above.T / slack
         inverse[:, len(inverse.T) - (not self.shared) :] = 1.0
-        paired = np.arange(self.pairs)
-        return Inner(unit * inverse, paired, slack, heights), np.full(int(self.shared), unit)
+        return Position(unit * inverse, heights, np.full(int(self.shared), unit)), slack
 
-    def counted(self, at: Inner, law: BlockLaw) -> float:
+    def counted(self, at: Position, law: BlockLaw) -> float:
         """Heights."""
         return float((at.heights @ self.weights).sum())
 
-    def relation(self, at: Inner, multiplier: Array, law: BlockLaw) -> Relation:
+    def relation(self, at: Position, law: BlockLaw) -> Relation:
         """Linear."""
         m, p = at.coordinates.shape
-        q = multiplier.size
+        q = at.multiplier.size
         leak = self.weights[:, None] * np.ones(q)
         return Relation(
             price=np.ones(1),
@@ -664,37 +640,28 @@ class Pieces(Block):
             leak=np.broadcast_to(leak, (m, *leak.shape)),
             square=np.zeros((m, q)),
             residual=np.zeros((m, p)),
-            balance=leak @ multiplier - at.coordinates @ self.below,
+            balance=leak @ at.multiplier - at.coordinates @ self.below,
             value=law.gradient - at.heights @ self.below.T - self.offset,
         )
 
-    def excess(self, at: Inner, multiplier: Array) -> Array:
+    def excess(self, at: Position) -> Array:
         """Multipliers ≥ 0 make feasible tilts."""
         return np.zeros(len(at.coordinates))
 
-    def cost(self, at: Inner) -> float:
+    def cost(self, at: Position) -> float:
         """Budgets that are the same for all guesses."""
         return float((at.coordinates @ self.offset).sum())
 
 
-def block_of(
-    measure: Measure,
-    constraint: int,
-    rows: slice,
-    p_x: Array,
-    level: float,
-    lift: Array,
-    frame: Array,
-) -> Block:
-    """The block of a measure, by its family."""
-    given = (measure, constraint, rows, p_x, level, lift, frame)
+def family_of(measure: Measure) -> type[Block]:
+    """The class of the blocks of a measure."""
     if measure.cone is None:
-        return Pieces.of(*given)
+        return Pieces
     if measure.scope is Scope.POSTERIOR:
-        return Pointwise(*given)
+        return Pointwise
     if measure.cone is Cone.ENTROPY:
-        return Entropic(*given)
-    return Quadratic(*given) if measure.cone is Cone.QUADRATIC else Normed(*given)
+        return Entropic
+    return Quadratic if measure.cone is Cone.QUADRATIC else Normed
 
 
 def about_posteriors(block: Block, law: BlockLaw) -> Array:
@@ -718,13 +685,12 @@ def log_mean(scaled: Array, p_x: Array, multiplier: float | Array) -> Array:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a block is among the columns of all blocks: those of laws (k), of θ (p), of slacks
-    (p'), of V (r) and of shared multipliers (q).
+    """Where a block is among the columns of all blocks: those of laws (k), of θ (p), of V (r) and
+    of shared multipliers (q).
     """
 
     law: slice
     own: slice
-    pairs: slice
     ranks: slice
     budget: slice
 
@@ -735,6 +701,7 @@ class Chart:
 
     multipliers    under no tilt, one for each constraint: inf of perfect privacy   [C]
     shared         the constraints that have one budget for all guesses together    [q]
+    paired         the unknowns that are multipliers ≥ 0 of a constraint            [K]
     levels         B of every constraint; of perfect privacy the leak that counts as none; inf
                    where there is none                                              [C]
     start_levels   what a start may leak                                            [C]
@@ -744,9 +711,12 @@ class Chart:
                    guess
     """
 
-    def __init__(self, blocks: Sequence[Block], multipliers: Array, rows: int) -> None:
+    def __init__(
+        self, blocks: Sequence[Block], multipliers: Array, guesses: int, rows: int
+    ) -> None:
         self.blocks = tuple(blocks)
         self._multipliers = multipliers
+        self._guesses = guesses
         self._rows = rows
         constraints = {block.constraint: block for block in blocks}
         self.shared = np.array([c for c, block in constraints.items() if block.shared], np.intp)
@@ -765,30 +735,48 @@ class Chart:
         self.cross = np.zeros((self.places[-1].own.stop, self.places[-1].law.stop))
         for block, place in zip(self.blocks, self.places, strict=True):
             self.cross[place.own, place.law] = block.cross
+        placed = zip(self.blocks, self.places, strict=True)
+        paired = np.concatenate([place.own.start + block.paired for block, place in placed])
+        self._tilts = guesses * len(self.cross)
+        self._heights = self._tilts + guesses * self.places[-1].ranks.stop
+        tilts = np.arange(self._tilts).reshape(guesses, len(self.cross))
+        shared = self._heights + np.arange(self.shared.size)
+        self.paired = np.concatenate([tilts[:, paired].ravel(), shared])
 
     def _places(self) -> list[Place]:
-        widths = [
-            (block.frame.shape[1], len(block.cross), block.pairs, block.ranks)
-            for block in self.blocks
-        ]
-        ends = np.cumsum([(0, 0, 0, 0), *widths], axis=0).tolist()
+        widths = [(block.frame.shape[1], len(block.cross), block.ranks) for block in self.blocks]
+        ends = np.cumsum([(0, 0, 0), *widths], axis=0).tolist()
         places = []
         for block, start, stop in zip(self.blocks, ends[:-1], ends[1:], strict=True):
             budget = slice(0, 0)
             if block.shared:
                 which = self.shared.tolist().index(block.constraint)
                 budget = slice(which, which + 1)
-            law, own, pairs, ranks = map(slice, start, stop)
-            places.append(Place(law, own, pairs, ranks, budget))
+            law, own, ranks = map(slice, start, stop)
+            places.append(Place(law, own, ranks, budget))
         return places
 
-    def _of(self, place: Place, at: Inner) -> Inner:
-        """Where an iterate is in a block."""
+    def position(self, at: Inner) -> Position:
+        """Where an iterate is in all blocks, or a change of that."""
+        return Position(
+            at.unknowns[: self._tilts].reshape(self._guesses, len(self.cross)),
+            at.unknowns[self._tilts : self._heights].reshape(
+                self._guesses, self.places[-1].ranks.stop
+            ),
+            at.unknowns[self._heights :],
+        )
+
+    def _of_blocks(self, whole: Position) -> list[Position]:
         if len(self.blocks) == 1:
-            return at
-        paired = at.paired[place.pairs] - place.own.start
-        slack = at.slack[:, place.pairs]
-        return Inner(at.coordinates[:, place.own], paired, slack, at.heights[:, place.ranks])
+            return [whole]
+        return [
+            Position(
+                whole.coordinates[:, place.own],
+                whole.heights[:, place.ranks],
+                whole.multiplier[place.budget],
+            )
+            for place in self.places
+        ]
 
     def law(self, coordinates: Array) -> JointLaw:
         """The laws of coordinates [m, k]; the first constraint has the masses of guesses."""
@@ -811,73 +799,78 @@ class Chart:
             leaked[block.constraint] += block.leaked(own)
         return leaked
 
-    def counted(self, at: Inner, law: JointLaw) -> Array:
+    def counted(self, at: Position, law: JointLaw) -> Array:
         """Leakages of the shared budgets, as the relations count them [q]."""
         counted = np.zeros(self.shared.size)
-        for block, place, own in zip(self.blocks, self.places, law.blocks, strict=True):
-            counted[place.budget] += block.counted(self._of(place, at), own)
+        positions = self._of_blocks(at)
+        for block, place, own, part in zip(
+            self.blocks, self.places, law.blocks, positions, strict=True
+        ):
+            counted[place.budget] += block.counted(part, own)
         return counted
 
-    def start(self, law: JointLaw, unit: float) -> tuple[Inner, Array]:
+    def start(self, law: JointLaw, unit: float) -> Inner:
         """For a law strictly within the budgets: tilts of about that size per unit of mass, an
-        equal share for each constraint, and the multipliers [q].
+        equal share for each constraint.
         """
+        starts = [
+            block.start(own, unit / self._constraints)
+            for block, own in zip(self.blocks, law.blocks, strict=True)
+        ]
         multipliers = np.zeros(self.shared.size)
-        inners = []
-        for block, place, own in zip(self.blocks, self.places, law.blocks, strict=True):
-            inner, multipliers[place.budget] = block.start(own, unit / self._constraints)
-            inners.append(replace(inner, paired=inner.paired + place.own.start))
-        return (
-            Inner(
-                np.hstack([inner.coordinates for inner in inners]),
-                np.concatenate([inner.paired for inner in inners]),
-                np.hstack([inner.slack for inner in inners]),
-                np.hstack([inner.heights for inner in inners]),
-            ),
-            multipliers,
-        )
+        for place, (part, _) in zip(self.places, starts, strict=True):
+            multipliers[place.budget] = part.multiplier
+        coordinates = np.hstack([part.coordinates for part, _ in starts])
+        heights = np.hstack([part.heights for part, _ in starts])
+        unknowns = np.concatenate([coordinates.ravel(), heights.ravel(), multipliers])
+        at = Inner(unknowns, self.paired, np.zeros(0))
+        unused = self.shared_levels - self.counted(self.position(at), law)
+        slack = np.hstack([own for _, own in starts])
+        return replace(at, slack=np.concatenate([slack.ravel(), unused]))
 
-    def relations(self, at: Inner, multiplier: Array, law: JointLaw) -> list[Relation]:
+    def relations(self, at: Position, law: JointLaw) -> list[Relation]:
         """Of every block."""
+        positions = self._of_blocks(at)
         return [
-            block.relation(self._of(place, at), multiplier[place.budget], own)
-            for block, place, own in zip(self.blocks, self.places, law.blocks, strict=True)
+            block.relation(part, own)
+            for block, part, own in zip(self.blocks, positions, law.blocks, strict=True)
         ]
 
-    def bound(self, at: Inner, multiplier: Array) -> tuple[Array, float]:
+    def bound(self, at: Inner) -> tuple[Array, float]:
         """By how much the tilt must be lowered to be feasible, in coordinates [m, k], and what
         multipliers cost.
         """
-        excess = np.zeros((len(at.coordinates), self.places[-1].law.stop))
-        cost = float(multiplier @ self.shared_levels)
-        for block, place in zip(self.blocks, self.places, strict=True):
-            own = self._of(place, at)
-            excess[:, place.law.start] = block.excess(own, multiplier[place.budget])
-            cost += block.cost(own)
+        excess = np.zeros((self._guesses, self.places[-1].law.stop))
+        whole = self.position(at)
+        cost = float(whole.multiplier @ self.shared_levels)
+        for block, place, part in zip(
+            self.blocks, self.places, self._of_blocks(whole), strict=True
+        ):
+            excess[:, place.law.start] = block.excess(part)
+            cost += block.cost(part)
         return excess, cost
 
-    def multipliers(self, shared: Array) -> Array:
-        """The multiplier of every constraint [C] for those of the shared budgets [q]."""
+    def multipliers(self, at: Inner) -> Array:
+        """The multiplier of every constraint [C]; 0 where guesses have budgets."""
         multipliers = self._multipliers.copy()
-        multipliers[self.shared] = shared
+        multipliers[self.shared] = self.position(at).multiplier
         return multipliers
 
     def least(self, law: JointLaw) -> Array:
         """The least u_ij/π_j of every guess [m]."""
-        least = [block.least(own) for block, own in zip(self.blocks, law.blocks, strict=True)]
-        return np.asarray(np.minimum.reduce(least))
+        ratios = [own.joint / block.p_x for block, own in zip(self.blocks, law.blocks, strict=True)]
+        return np.asarray(np.minimum.reduce(np.hstack(ratios), axis=1))
 
     def own(self, law: JointLaw) -> Array | None:
         """Coordinates [m, p, p], as columns, in which posteriors far from the prior keep their
         digits; None if none is.
         """
-        each = [block.own(own) for block, own in zip(self.blocks, law.blocks, strict=True)]
-        if all(one is None for one in each):
+        blocks = list(zip(self.blocks, law.blocks, strict=True))
+        if not any(block.is_far(own) for block, own in blocks):
             return None
-        found = np.tile(np.eye(len(self.cross)), (law.mass.size, 1, 1))
-        for one, place in zip(each, self.places, strict=True):
-            if one is not None:
-                found[:, place.own, place.own] = one
+        found = np.zeros((law.mass.size, *self.cross.shape))
+        for place, (block, own) in zip(self.places, blocks, strict=True):
+            found[:, place.own, place.law] = about_posteriors(block, own)
         return found
 
     def rows(self, tilt: Array) -> Array:

@@ -36,7 +36,7 @@ import numpy as np
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import within_budget
 from discreet.backends.slack import SLACK, bayes_answer
-from discreet.backends.tilt.crossover import crossover
+from discreet.backends.tilt.crossover import cross_from_bayes, crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import Ending, Point, model_of
 from discreet.backends.tilt.passes import (
@@ -57,7 +57,6 @@ from discreet.problems.constraint import LeakageBudget
 from discreet.problems.duals import feasible_for, no_multipliers
 from discreet.problems.outcomes import Blocks, is_stored
 from discreet.problems.problem import Problem
-from discreet.problems.reduction import merge_rare_values
 from discreet.problems.streams.sample import sample, strip_for
 
 MOST_RETAINED = 1 << 18
@@ -172,25 +171,32 @@ def solve_whole(
 
     near: a tilt that tells sifting where to begin. The Bayes rule must not keep the budget.
     """
-    coarse, place = merge_rare_values(problem, precision.merged)
     found: tuple[Point, Ending] | None = None
-    if is_linear(coarse):
-        start = near if near is not None and coarse is problem else np.zeros((coarse.m, coarse.n))
+    if is_linear(problem):
+        start = np.zeros((problem.m, problem.n)) if near is None else near
         found = solve_by_sifting(
-            coarse, start, precision, gap=gap, far=True, deadline=limits.deadline
+            problem, start, precision, gap=gap, far=True, deadline=limits.deadline
         )
-    if found is None:
-        found = solve_interior(
-            model_of(coarse, precision),
-            gap=gap,
-            max_iterations=limits.iterations,
-            deadline=limits.deadline,
-            shortcut=lambda at: crossover(
-                coarse, at.tilt, at.multipliers, precision, at.columns, gap, limits.deadline
-            ),
-        )
-    point, ending = found
-    return replace(point, tilt=point.tilt[:, place]), ending
+    if found is not None:
+        return found
+    if _has_few_ties(problem):
+        vertex = cross_from_bayes(problem, precision, gap)
+        if vertex is not None:
+            return vertex, Ending("optimal", 0, gap)
+    return solve_interior(
+        model_of(problem, precision),
+        gap=gap,
+        max_iterations=limits.iterations,
+        deadline=limits.deadline,
+        shortcut=lambda at: crossover(
+            problem, at.tilt, at.multipliers, precision, at.columns, gap, limits.deadline
+        ),
+    )
+
+
+def _has_few_ties(problem: Problem) -> bool:
+    """Whether so few outcomes can be ties that the Bayes rule most often leads to the vertex."""
+    return (problem.m - 1) * (problem.n - problem.perfect) <= 3 + problem.perfect
 
 
 def solve_in_rounds(
