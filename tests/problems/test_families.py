@@ -143,6 +143,25 @@ def test_a_gap_that_the_accuracy_of_the_functions_sets_is_called_so(exactly):
     assert judged.relative_gap < 0.1 * found.relative_gap
 
 
+@pytest.mark.parametrize(
+    ("number", "ends"),
+    [
+        (578, False),  # a large tilt of a rare guess
+        (653, False),
+        (357, True),
+        (339, True),  # a jump between two doubles
+        (426, True),
+    ],
+)
+def test_random_densities_that_were_inaccurate_are_certified(number, ends, exactly):
+    free, laws, share = exactly.Draw(7, number, ends).problem()
+    found = ds.solve(free)
+    if share < math.inf:
+        found = ds.solve(free.with_budget(share * max(found.leakage, 1e-6)))
+    assert found.status is ds.Status.CERTIFIED
+    assert exactly.broken_claims(found, laws) == []
+
+
 @pytest.mark.parametrize("rare", [1e-3, 1e-6, 1e-9, 1e-12])
 def test_a_rare_private_value_is_solved_at_perfect_privacy(rare):
     laws = [
@@ -169,7 +188,7 @@ def test_duals_of_a_prior_that_errs_are_lowered_far_enough(budget):
         (tilt, multiplier) = found
         other = p_x * (1.0 + rng.uniform(-1.0, 1.0, 3) * share)
         other *= p_x.sum() / other.sum()
-        lowered = tilt - 2.0 * share * change_with_prior(tilt, multiplier, p_x)
+        lowered = tilt - 2.0 * share * change_with_prior(tilt, multiplier, p_x)[:, None]
         rounding = 1e-13 * np.abs(tilt) @ p_x
         if math.isinf(multiplier):
             assert (lowered @ other <= rounding).all()

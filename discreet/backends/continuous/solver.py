@@ -31,7 +31,7 @@ from discreet.backends.tilt.backend import Tilt
 from discreet.measures.law import distance_from_private
 from discreet.numerics.double_double import Array
 from discreet.problems.certificate import NEGLIGIBLE
-from discreet.problems.continuous.bound import Sweep, sweep
+from discreet.problems.continuous.bound import Sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.duals import change_with_prior, feasible_duals
@@ -146,7 +146,7 @@ class _Search:
         """What the distance of a rule from perfect privacy costs at most."""
         if not self.problem.constraint.perfect:
             return 0.0
-        return change_with_prior(self.tilt, math.inf, self.problem.p_x)
+        return float(change_with_prior(self.tilt, math.inf, self.problem.p_x).max())
 
     @property
     def width(self) -> float:
@@ -172,10 +172,8 @@ class _Search:
         none = np.zeros_like(tilt), math.inf if problem.constraint.perfect else 0.0
         tilt, multiplier = feasible_duals(tilt, multiplier, problem.p_x, problem.budget) or none
         target = self.precision.small * min(self.upper, problem.constant_error)
-        swept = sweep(problem, tilt, target, self.deadline)
-        lower = swept.value - 8.0 * problem.rounding * change_with_prior(
-            tilt, multiplier, problem.p_x
-        )
+        swept = problem.bound_losses(tilt, multiplier, target, self.deadline)
+        lower = swept.value
         if 0.0 < problem.budget < math.inf:
             lower -= multiplier * problem.budget
         if lower > self.lower:
