@@ -22,7 +22,7 @@ import numpy as np
 
 from discreet.backends.attempts import ask, matrix
 from discreet.backends.continuous.boundaries import trace
-from discreet.backends.continuous.newton import polish
+from discreet.backends.continuous.newton import aim_within, polish
 from discreet.backends.continuous.tidy import cut_draws, tidy_rule
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision
@@ -76,7 +76,7 @@ class Intervals(Unlifted):
         claimed = f"stopped after {rounds} rounds"
         if lowered.optimal:
             claimed = "optimal"
-        elif lowered.narrow:
+        elif lowered.explained:
             claimed = "stopped: the accuracy of the distribution functions sets the gap"
         rule = lowered.tidy() if lowered.time_left > 0.0 else lowered.rule
         return Raw(claimed, Answer(rule, lowered.tilt, np.array([lowered.multiplier])), rounds)
@@ -86,6 +86,7 @@ class _Search:
     """The partition, the best rule and the best duals so far, which need not come from the same
     round.
 
+    aim        budget of the next partition: below the problem's by what inexact masses may hide
     upper      error probability of `rule`, which keeps the budget
     within     how far from perfect privacy the errors of masses may put the rule, at budget 0
     lower      what `tilt` and `multiplier` prove
@@ -96,6 +97,7 @@ class _Search:
         self.problem = problem
         self.precision = precision
         self.deadline = math.inf
+        self.aim = problem.budget
         self.gap = precision.bracket
         inner = np.unique(np.concatenate([problem.quantiles, problem.breakpoints]))
         self.edges = np.unique(
@@ -133,8 +135,21 @@ class _Search:
         """Whether the bracket is within the gap, or hardly wider than the accuracy of the functions
         makes it.
         """
-        allowance = self.allowance / max(self.upper, NEGLIGIBLE)
-        return self.width - allowance <= max(self.gap, 0.1 * self.leak_allowance)
+        return self._unexplained(self.allowance) <= max(self.gap, 0.1 * self.leak_allowance)
+
+    @property
+    def explained(self) -> bool:
+        """Whether the bracket is within the gap asked for, but for what is charged for the accuracy
+        of the functions: in the lower bound, and in what the rule may leak.
+        """
+        law = self.rule.output_law(self.problem)
+        hidden = self.multiplier * (self.problem.budget - aim_within(self.problem, law))
+        charged = self.allowance + (hidden if math.isfinite(hidden) else 0.0)
+        return self._unexplained(charged) <= max(self.precision.gap, 0.1 * self.leak_allowance)
+
+    def _unexplained(self, charged: float) -> float:
+        """The relative width of the bracket beyond what is charged."""
+        return self.width - charged / max(self.upper, NEGLIGIBLE)
 
     @property
     def leak_allowance(self) -> float:
@@ -195,12 +210,14 @@ class _Search:
     def round(self) -> None:
         """Solve on the partition, polish from its boundaries, refine the partition."""
         before = self.width
-        partition = self.problem.on(self.edges)
+        partition = self.problem.with_budget(self.aim).on(self.edges)
         options = Options(self.precision.small, time_limit=max(self.time_left, 1e-3))
         answer = ask(Tilt(), partition, options).answer
         assert answer is not None and answer.tilt is not None  # `tilt` always states them  # noqa: PT018
         estimator = matrix(partition, answer.estimator)
-        self.offer_rule(IntervalRule(self.edges, estimator).simplified())
+        rule = IntervalRule(self.edges, estimator).simplified()
+        self.offer_rule(rule)
+        self.aim = aim_within(self.problem, rule.output_law(self.problem))
         multipliers = answer.multipliers
         price = math.inf if multipliers is None else float(multipliers[0])
         tilt, multiplier, swept = self.offer_duals(answer.tilt, price)
@@ -212,7 +229,7 @@ class _Search:
             )
             if polished is not None:
                 self.offer_duals(polished.tilt, polished.multiplier)
-        self.edges = _refine_partition(self.edges, estimator, found.positions)
+        self.edges = refine_partition(self.edges, estimator, found.positions)
         self.waiting = 0 if self.width < Precision.stalled * before else self.waiting + 1
 
     def tidy(self) -> IntervalRule:
@@ -278,10 +295,16 @@ def _private_within(problem: ContinuousProblem, rule: IntervalRule) -> float:
     return float(np.divide(off, independent, out=np.zeros_like(off), where=independent > 0.0).max())
 
 
-def _refine_partition(edges: Array, estimator: Array, roots: Array) -> Array:
-    """The partition with edges at the roots, and cells that randomise halved."""
+def refine_partition(edges: Array, estimator: Array, roots: Array) -> Array:
+    """The partition with edges at the roots, and the cells halved that randomise and touch a root.
+
+    Where losses tie on a whole cell, halves of it would tie too.
+    """
+    first = np.searchsorted(roots, edges[:-1], side="left")
+    last = np.searchsorted(roots, edges[1:], side="right")
     random = (
         (estimator.max(axis=0) < 1.0 - Precision.certain)
+        & (first < last)
         & np.isfinite(edges[:-1])
         & np.isfinite(edges[1:])
     )
