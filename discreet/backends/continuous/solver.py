@@ -241,9 +241,10 @@ class _Search:
         merged = tidy_rule(self.problem, self.rule, self.tilt)
         for rule in (cut_draws(self.problem, merged), merged):
             kept, error = _within_budget(self.problem, rule, self.precision)
+            cost = error + self._price * _private_within(self.problem, kept)
             if (
                 math.isfinite(error)
-                and error - self.lower <= self.gap * error
+                and cost - self.lower <= self.gap * error
                 and kept.edges.size < self.rule.edges.size
             ):
                 return kept

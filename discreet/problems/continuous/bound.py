@@ -198,7 +198,8 @@ def chord_distances(
             comparable = np.zeros(turn.shape[1], dtype=bool)
             if each.bends is not None:
                 piece = np.searchsorted(each.bends, edges[:-1], side="right")
-                comparable = apart[1:] & apart[:-1] & (piece[1:] == piece[:-1])
+                whole = apart & (piece == np.searchsorted(each.bends, edges[1:], side="left"))
+                comparable = whole[1:] & whole[:-1] & (piece[1:] == piece[:-1])
             turn[q, ~comparable] = np.inf
         unknown = np.full((len(turn), 1), np.inf)
         left = np.concatenate([unknown, turn], axis=1)
