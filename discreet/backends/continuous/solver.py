@@ -285,15 +285,19 @@ def _within_budget(
 
 
 def _private_within(problem: ContinuousProblem, rule: IntervalRule) -> float:
-    """How much the errors of masses may change p(x_j given ŷ_i)/p(x_j), about; 0 unless the budget
-    is 0.
+    """How far p(x_j given ŷ_i)/p(x_j) may be from 1, about as the judge finds it; 0 unless the
+    budget is 0, and for a constant guess.
     """
     if not problem.constraint.perfect:
         return 0.0
-    law = rule.output_law(problem)
-    independent = law.mass[:, None] * law.p_x
-    off = np.broadcast_to(law.off, independent.shape)
-    return float(np.divide(off, independent, out=np.zeros_like(off), where=independent > 0.0).max())
+    discrete = rule.discrete(problem)
+    law = discrete.problem.output_law(rule.estimator)
+    doubt = rule.inexact(discrete).relative_to(law)
+    if np.count_nonzero(law.mass) < 2:
+        return 0.0
+    if not doubt < 1.0 / 3.0:
+        return math.inf
+    return float((np.abs(law.ratio_minus_one()) + law.reach(doubt)).max())
 
 
 def refine_partition(edges: Array, estimator: Array, roots: Array) -> Array:
