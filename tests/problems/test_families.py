@@ -181,6 +181,7 @@ def test_a_gap_that_the_accuracy_of_the_functions_sets_is_called_so(exactly):
         (539, False),
         (410, True),  # what a tidied rule may leak
         (968, True),
+        (809, True),  # a rule with boundaries of Newton's method that a partition repairs
     ],
 )
 def test_random_densities_that_were_inaccurate_are_certified(number, ends, exactly):

@@ -37,6 +37,7 @@ from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.duals import change_with_prior, feasible_duals
 from discreet.problems.laws import Law
 from discreet.problems.roots import midpoints
+from discreet.problems.rule import Discrete
 
 
 class Intervals(Unlifted):
@@ -222,6 +223,7 @@ class _Search:
         price = math.inf if multipliers is None else float(multipliers[0])
         tilt, multiplier, swept = self.offer_duals(answer.tilt, price)
         found = trace(self.problem, tilt, swept)
+        roots = found.positions
         if self.width > self.gap:
             polished = polish(self.problem, found, tilt, multiplier, self.precision, self.deadline)
             self.offer_rule(
@@ -229,7 +231,8 @@ class _Search:
             )
             if polished is not None:
                 self.offer_duals(polished.tilt, polished.multiplier)
-        self.edges = refine_partition(self.edges, estimator, found.positions)
+                roots = np.union1d(roots, polished.boundaries.positions)
+        self.edges = refine_partition(self.edges, estimator, roots)
         self.waiting = 0 if self.width < Precision.stalled * before else self.waiting + 1
 
     def tidy(self) -> IntervalRule:
@@ -290,9 +293,9 @@ def _private_within(problem: ContinuousProblem, rule: IntervalRule) -> float:
     """
     if not problem.constraint.perfect:
         return 0.0
-    discrete = rule.discrete(problem)
-    law = discrete.problem.output_law(rule.estimator)
-    doubt = rule.inexact(discrete).relative_to(law)
+    discrete, *wrong = problem.on_within(rule.edges)
+    law = discrete.output_law(rule.estimator)
+    doubt = rule.inexact(Discrete(discrete, *wrong)).relative_to(law)
     if np.count_nonzero(law.mass) < 2:
         return 0.0
     if not doubt < 1.0 / 3.0:
