@@ -99,19 +99,19 @@ def feasible_duals(
     return tilt, multiplier if perfect else fitting.price(tilt[:, possible], prior, multiplier)
 
 
-def change_with_prior(tilt: Array, multiplier: float, p_x: Array) -> float:
-    """How fast feasible tilts [m, n] for mutual information become infeasible where each π_j may
-    err by a share of itself.
+def change_with_prior(tilt: Array, multiplier: float, p_x: Array) -> Array:
+    """How fast the rows [m] of feasible tilts [m, n] for mutual information become infeasible where
+    each π_j may err by a share of itself.
 
-    If every π_j grows by at most the share δ, rows lowered by δ times the number returned are
+    If every π_j grows by at most the share δ, rows lowered by δ times the numbers returned are
     feasible: with s = t_i/μ and Σ_j π_j e^{s_j} ≤ 1, μ log Σ_j π'_j e^{s_j} ≤ μ δ Σ_j π_j |e^{s_j}
     − 1| for π' of the same total as π. At perfect privacy (μ = ∞) it is the mean of |t_ij|.
     """
     if math.isinf(multiplier):
-        return float((np.abs(tilt) @ p_x).max())
+        return np.asarray(np.abs(tilt) @ p_x)
     if multiplier == 0.0:
-        return 0.0
-    return float((np.abs(multiplier * np.expm1(tilt / multiplier)) @ p_x).max())
+        return np.zeros(len(tilt))
+    return np.asarray(np.abs(multiplier * np.expm1(tilt / multiplier)) @ p_x)
 
 
 def measure_of_tilts(measure: Measure, budget: float, possible: NDArray[np.bool_]) -> Measure:

@@ -19,6 +19,7 @@ from discreet.backends.continuous.boundaries import Boundaries, relative_differe
 from discreet.backends.equations import solve_equilibrated
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import log_ratio
+from discreet.measures.law import OutputLaw
 from discreet.numerics.double_double import Array
 from discreet.problems.continuous.model import ContinuousProblem
 
@@ -161,6 +162,14 @@ def _ties(
     return relative_difference(problem, tilt, z, left, right), slope, along
 
 
+def aim_within(problem: ContinuousProblem, law: OutputLaw) -> float:
+    """The leakage to aim at so that the proven ceiling of a law near this one keeps the budget; at
+    least half the budget.
+    """
+    hidden = law.leakage_ceiling() - law.leakage() if 0.0 < problem.budget < math.inf else 0.0
+    return max(0.5 * problem.budget, problem.budget - Precision.ceiling * hidden)
+
+
 def _priced_system(
     problem: ContinuousProblem, at: Polished, free: NDArray[np.intp], precision: Precision
 ) -> _System:
@@ -179,8 +188,7 @@ def _priced_system(
     by_boundary = at.multiplier * np.einsum("kij,ijl->kl", along, curved) + np.diag(slope)
     by_price = np.einsum("kij,ij->k", along, gradient)
     budget_row = np.einsum("ij,ijl->l", gradient, change) / problem.budget
-    above = law.leakage_ceiling() - law.leakage()
-    aim = problem.budget * (1.0 - precision.vertex) - Precision.ceiling * above
+    aim = aim_within(problem, law) - problem.budget * precision.vertex
     residual = np.concatenate([ties, [(law.leakage() - aim) / problem.budget]])
     jacobian = np.block([[by_boundary, by_price[:, None]], [budget_row[None, :], np.zeros((1, 1))]])
     return _System(residual, jacobian, tilt)

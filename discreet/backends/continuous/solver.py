@@ -22,7 +22,7 @@ import numpy as np
 
 from discreet.backends.attempts import ask, matrix
 from discreet.backends.continuous.boundaries import trace
-from discreet.backends.continuous.newton import polish
+from discreet.backends.continuous.newton import aim_within, polish
 from discreet.backends.continuous.tidy import cut_draws, tidy_rule
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision
@@ -31,12 +31,13 @@ from discreet.backends.tilt.backend import Tilt
 from discreet.measures.law import distance_from_private
 from discreet.numerics.double_double import Array
 from discreet.problems.certificate import NEGLIGIBLE
-from discreet.problems.continuous.bound import Sweep, sweep
+from discreet.problems.continuous.bound import Sweep
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.duals import change_with_prior, feasible_duals
 from discreet.problems.laws import Law
 from discreet.problems.roots import midpoints
+from discreet.problems.rule import Discrete
 
 
 class Intervals(Unlifted):
@@ -76,7 +77,7 @@ class Intervals(Unlifted):
         claimed = f"stopped after {rounds} rounds"
         if lowered.optimal:
             claimed = "optimal"
-        elif lowered.narrow:
+        elif lowered.explained:
             claimed = "stopped: the accuracy of the distribution functions sets the gap"
         rule = lowered.tidy() if lowered.time_left > 0.0 else lowered.rule
         return Raw(claimed, Answer(rule, lowered.tilt, np.array([lowered.multiplier])), rounds)
@@ -86,6 +87,7 @@ class _Search:
     """The partition, the best rule and the best duals so far, which need not come from the same
     round.
 
+    aim        budget of the next partition: below the problem's by what inexact masses may hide
     upper      error probability of `rule`, which keeps the budget
     within     how far from perfect privacy the errors of masses may put the rule, at budget 0
     lower      what `tilt` and `multiplier` prove
@@ -96,6 +98,7 @@ class _Search:
         self.problem = problem
         self.precision = precision
         self.deadline = math.inf
+        self.aim = problem.budget
         self.gap = precision.bracket
         inner = np.unique(np.concatenate([problem.quantiles, problem.breakpoints]))
         self.edges = np.unique(
@@ -133,8 +136,21 @@ class _Search:
         """Whether the bracket is within the gap, or hardly wider than the accuracy of the functions
         makes it.
         """
-        allowance = self.allowance / max(self.upper, NEGLIGIBLE)
-        return self.width - allowance <= max(self.gap, 0.1 * self.leak_allowance)
+        return self._unexplained(self.allowance) <= max(self.gap, 0.1 * self.leak_allowance)
+
+    @property
+    def explained(self) -> bool:
+        """Whether the bracket is within the gap asked for, but for what is charged for the accuracy
+        of the functions: in the lower bound, and in what the rule may leak.
+        """
+        law = self.rule.output_law(self.problem)
+        hidden = self.multiplier * (self.problem.budget - aim_within(self.problem, law))
+        charged = self.allowance + (hidden if math.isfinite(hidden) else 0.0)
+        return self._unexplained(charged) <= max(self.precision.gap, 0.1 * self.leak_allowance)
+
+    def _unexplained(self, charged: float) -> float:
+        """The relative width of the bracket beyond what is charged."""
+        return self.width - charged / max(self.upper, NEGLIGIBLE)
 
     @property
     def leak_allowance(self) -> float:
@@ -146,7 +162,7 @@ class _Search:
         """What the distance of a rule from perfect privacy costs at most."""
         if not self.problem.constraint.perfect:
             return 0.0
-        return change_with_prior(self.tilt, math.inf, self.problem.p_x)
+        return float(change_with_prior(self.tilt, math.inf, self.problem.p_x).max())
 
     @property
     def width(self) -> float:
@@ -172,10 +188,8 @@ class _Search:
         none = np.zeros_like(tilt), math.inf if problem.constraint.perfect else 0.0
         tilt, multiplier = feasible_duals(tilt, multiplier, problem.p_x, problem.budget) or none
         target = self.precision.small * min(self.upper, problem.constant_error)
-        swept = sweep(problem, tilt, target, self.deadline)
-        lower = swept.value - 8.0 * problem.rounding * change_with_prior(
-            tilt, multiplier, problem.p_x
-        )
+        swept = problem.bound_losses(tilt, multiplier, target, self.deadline)
+        lower = swept.value
         if 0.0 < problem.budget < math.inf:
             lower -= multiplier * problem.budget
         if lower > self.lower:
@@ -197,16 +211,19 @@ class _Search:
     def round(self) -> None:
         """Solve on the partition, polish from its boundaries, refine the partition."""
         before = self.width
-        partition = self.problem.on(self.edges)
+        partition = self.problem.with_budget(self.aim).on(self.edges)
         options = Options(self.precision.small, time_limit=max(self.time_left, 1e-3))
         answer = ask(Tilt(), partition, options).answer
         assert answer is not None and answer.tilt is not None  # `tilt` always states them  # noqa: PT018
         estimator = matrix(partition, answer.estimator)
-        self.offer_rule(IntervalRule(self.edges, estimator).simplified())
+        rule = IntervalRule(self.edges, estimator).simplified()
+        self.offer_rule(rule)
+        self.aim = aim_within(self.problem, rule.output_law(self.problem))
         multipliers = answer.multipliers
         price = math.inf if multipliers is None else float(multipliers[0])
         tilt, multiplier, swept = self.offer_duals(answer.tilt, price)
         found = trace(self.problem, tilt, swept)
+        roots = found.positions
         if self.width > self.gap:
             polished = polish(self.problem, found, tilt, multiplier, self.precision, self.deadline)
             self.offer_rule(
@@ -214,7 +231,8 @@ class _Search:
             )
             if polished is not None:
                 self.offer_duals(polished.tilt, polished.multiplier)
-        self.edges = _refine_partition(self.edges, estimator, found.positions)
+                roots = np.union1d(roots, polished.boundaries.positions)
+        self.edges = refine_partition(self.edges, estimator, roots)
         self.waiting = 0 if self.width < Precision.stalled * before else self.waiting + 1
 
     def tidy(self) -> IntervalRule:
@@ -226,9 +244,10 @@ class _Search:
         merged = tidy_rule(self.problem, self.rule, self.tilt)
         for rule in (cut_draws(self.problem, merged), merged):
             kept, error = _within_budget(self.problem, rule, self.precision)
+            cost = error + self._price * _private_within(self.problem, kept)
             if (
                 math.isfinite(error)
-                and error - self.lower <= self.gap * error
+                and cost - self.lower <= self.gap * error
                 and kept.edges.size < self.rule.edges.size
             ):
                 return kept
@@ -269,21 +288,31 @@ def _within_budget(
 
 
 def _private_within(problem: ContinuousProblem, rule: IntervalRule) -> float:
-    """How much the errors of masses may change p(x_j given ŷ_i)/p(x_j), about; 0 unless the budget
-    is 0.
+    """How far p(x_j given ŷ_i)/p(x_j) may be from 1, about as the judge finds it; 0 unless the
+    budget is 0, and for a constant guess.
     """
     if not problem.constraint.perfect:
         return 0.0
-    law = rule.output_law(problem)
-    independent = law.mass[:, None] * law.p_x
-    off = np.broadcast_to(law.off, independent.shape)
-    return float(np.divide(off, independent, out=np.zeros_like(off), where=independent > 0.0).max())
+    discrete, *wrong = problem.on_within(rule.edges)
+    law = discrete.output_law(rule.estimator)
+    doubt = rule.inexact(Discrete(discrete, *wrong)).relative_to(law)
+    if np.count_nonzero(law.mass) < 2:
+        return 0.0
+    if not doubt < 1.0 / 3.0:
+        return math.inf
+    return float((np.abs(law.ratio_minus_one()) + law.reach(doubt)).max())
 
 
-def _refine_partition(edges: Array, estimator: Array, roots: Array) -> Array:
-    """The partition with edges at the roots, and cells that randomise halved."""
+def refine_partition(edges: Array, estimator: Array, roots: Array) -> Array:
+    """The partition with edges at the roots, and the cells halved that randomise and touch a root.
+
+    Where losses tie on a whole cell, halves of it would tie too.
+    """
+    first = np.searchsorted(roots, edges[:-1], side="left")
+    last = np.searchsorted(roots, edges[1:], side="right")
     random = (
         (estimator.max(axis=0) < 1.0 - Precision.certain)
+        & (first < last)
         & np.isfinite(edges[:-1])
         & np.isfinite(edges[1:])
     )

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ from discreet.numerics.rounding import UNIT
 from discreet.problems.roots import midpoints
 
 if TYPE_CHECKING:
+    from discreet.problems.continuous.density import Component
     from discreet.problems.continuous.model import ContinuousProblem
 
 
@@ -41,7 +42,8 @@ class Sweep:
 
     value       a lower bound of ∫ min_i F_i, everything allowed for
     slack       the part of it lost to undecided intervals
-    allowance   the part lost to the assumed inaccuracy of the densities and cdfs
+    allowance   the part lost to the assumed inaccuracy of the densities and cdfs, and to undecided
+                intervals between two doubles
     edges       [K + 1] neighbouring intervals of one label joined
     labels      [K]
     brackets    [K − 1, 2] an interval around each inner edge whose outer neighbours carry the two
@@ -142,11 +144,9 @@ def _decide(
     widened = problem.accuracies + 4.0 * UNIT * (len(problem.components) + 4)
     low = np.minimum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 - widened)
     low[np.isinf(low)] = 0.0  # at a pole: no floor is known there
-    # An end of a support may lie in between.
-    low[:, np.nextafter(cells.edges[:-1], np.inf) == cells.edges[1:]] = 0.0
     high = np.maximum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 + widened)
     widths = np.diff(cells.edges)
-    bending = _bending(problem, cells, widened)
+    bending = chord_distances(problem.components, cells.edges, cells.density, widened)
     families = _families(problem)
     # Any label will do; the mass of a cell of a few doubles is all rounding, its densities are not.
     vague = (
@@ -155,6 +155,7 @@ def _decide(
         & (high.max(axis=0) > 0.0)
     )
     labels = np.asarray((tilted.coefficients @ np.where(vague, low + high, masses)).argmin(axis=0))
+    low[within_a_double(problem.components, cells.edges)] = 0.0
     slack = np.zeros(labels.size)
     for k in np.unique(labels):
         mine = labels == k
@@ -176,33 +177,41 @@ def _decide(
     return labels, slack
 
 
-def _bending(problem: ContinuousProblem, cells: _Cells, accuracy: Array) -> Array:
+def chord_distances(
+    components: Sequence[Component], edges: Array, density: Array, accuracy: Array
+) -> Array:
     """How far each density may be from its chord on each cell [Q, cells]; inf where unknown.
 
     A convex density lies below its chord and above the chords of both neighbouring cells,
     prolonged; a concave one the other way round. With slopes that differ by A and B from those of
     the neighbours the three lines enclose a height of |S| A B / (A + B).
     """
-    edges = cells.edges
     widths = np.diff(edges)
     # Next to a bend a value may be from its other side.
     apart = np.isfinite(widths) & (np.nextafter(edges[:-1], np.inf) != edges[1:])
     with np.errstate(all="ignore"):
-        slope = np.diff(cells.density, axis=1) / widths
-        doubt = accuracy * (cells.density[:, :-1] + cells.density[:, 1:]) / widths
+        slope = np.diff(density, axis=1) / widths
+        doubt = accuracy * (density[:, :-1] + density[:, 1:]) / widths
         turn = np.abs(np.diff(slope, axis=1)) + doubt[:, 1:] + doubt[:, :-1]
         turn[~np.isfinite(turn)] = np.inf
-        for q, each in enumerate(problem.components):
+        for q, each in enumerate(components):
             comparable = np.zeros(turn.shape[1], dtype=bool)
             if each.bends is not None:
                 piece = np.searchsorted(each.bends, edges[:-1], side="right")
-                comparable = apart[1:] & apart[:-1] & (piece[1:] == piece[:-1])
+                whole = apart & (piece == np.searchsorted(each.bends, edges[1:], side="left"))
+                comparable = whole[1:] & whole[:-1] & (piece[1:] == piece[:-1])
             turn[q, ~comparable] = np.inf
         unknown = np.full((len(turn), 1), np.inf)
         left = np.concatenate([unknown, turn], axis=1)
         right = np.concatenate([turn, unknown], axis=1)
         height = widths / (1.0 / left + 1.0 / right)
     return np.asarray(height * (1.0 + 8.0 * UNIT))
+
+
+def within_a_double(components: Sequence[Component], edges: Array) -> NDArray[np.bool_]:
+    """Cells [Q, cells] in which a density may jump between two doubles."""
+    near = np.stack([np.isin(edges, each.rounded) for each in components])
+    return np.asarray(near[:, :-1] | near[:, 1:])
 
 
 def _at_ends(gain: Array, cost: Array, density: Array, cells: NDArray[np.bool_]) -> Array:
@@ -314,7 +323,9 @@ def _join_cells(
     total = math.fsum((tilted.coefficients[names].T * masses).ravel())
     rounding = 2.0 * UNIT * (problem.n + 4)
     allowance = float((tilted.size[names].T * (error + rounding * masses)).sum()) * (1.0 + 1e-12)
-    lost = float(slack.sum()) * (1.0 + 1e-12)
+    whole = np.nextafter(cells.edges[:-1], np.inf) == cells.edges[1:]
+    allowance += float(slack[whole].sum()) * (1.0 + 1e-12)
+    lost = float(slack[~whole].sum()) * (1.0 + 1e-12)
     brackets = np.stack(
         [cells.edges[changes - 1], cells.edges[np.minimum(changes + 1, labels.size)]], axis=1
     )

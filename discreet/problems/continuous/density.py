@@ -98,12 +98,13 @@ class Component:
                   survival function)
     accuracy      relative error of the functions that is known, where it is more than the problem
                   assumes
-    known         of a family whose relative error of tails v falls with |log v|, to a twentieth
-                  (docs/theory.md, section 17)
+    steady        the least share of the relative error that tails v have, where it falls with
+                  |log v|, as of known families (docs/theory.md, section 17); else 1
     located       the breakpoints were found numerically
     family        ratio family, None if unknown
     family_stated it was stated by the user
     breakpoints   finite, increasing
+    rounded       those of them that may lie between two doubles
     bends         breakpoints and inflection points: between them the density is convex or concave;
                   finite, increasing; None if unknown
     quantiles     at `LEVELS` of both tails, increasing
@@ -118,11 +119,12 @@ class Component:
     sf_: Callable[[Array], Any]
     upper_floor: float
     accuracy: float = 0.0
-    known: bool = False
+    steady: float = 1.0
     located: bool = False
     family: Hashable | None = None
     family_stated: bool = False
     breakpoints: Array = field(default_factory=lambda: np.empty(0))
+    rounded: Array = field(default_factory=lambda: np.empty(0))
     bends: Array | None = None
     quantiles: Array = field(default_factory=lambda: np.empty(0))
     median: float = 0.0
@@ -242,12 +244,16 @@ def component(entry: Any, what: str) -> Component:
         else np.asarray(list(given), dtype=np.float64)
     )
     bends = known_bends(entry)
+    member = Member.of(entry)
+    exact = [] if member is None else member.exact_ends
+    stated = member is None and getattr(entry, "ratio_family", None) is not None
     found = replace(
         bare,
         located=given is None,
         family=ratio_family(entry),
-        family_stated=not bare.known and getattr(entry, "ratio_family", None) is not None,
+        family_stated=stated and bare.steady == 1.0,
         breakpoints=_finite(points),
+        rounded=np.setdiff1d(_finite(points), exact),
         bends=None if bends is None else _finite([*points, *bends]),
         quantiles=np.unique(np.concatenate([lower, higher])),
         median=0.5 * (float(lower[-1]) + float(higher[-1])),
@@ -267,15 +273,15 @@ def _functions(entry: Any, what: str) -> Component:
     """The functions of an entry and how accurate they are."""
     member = Member.of(entry)
     accuracy = 0.0 if member is None else member.accuracy
-    known = getattr(entry, "steady", False) if member is None else member.steady
+    steady = getattr(entry, "steady", 1.0) if member is None else member.steady
     functions = None if member is None else member.functions()
     if functions is not None:
-        return Component(what, *functions, 0.0, accuracy, known)
+        return Component(what, *functions, 0.0, accuracy, steady)
     cdf = entry.cdf
     upper = getattr(entry, "sf", None)
     exact = upper is not None and has_own_sf(entry)
     sf = upper if upper is not None else lambda z: np.maximum(1.0 - np.asarray(cdf(z)), 0.0)
-    return Component(what, entry.pdf, cdf, sf, 0.0 if exact else 4.0 * UNIT, accuracy, known)
+    return Component(what, entry.pdf, cdf, sf, 0.0 if exact else 4.0 * UNIT, accuracy, steady)
 
 
 def _quantiles(bare: Component, entry: Any, levels: Array) -> tuple[Array, Array]:

@@ -144,7 +144,7 @@ _ACCURACY: dict[str, Callable[..., float]] = {
     "gumbel_l": lambda: 1.2e-12,
     "gumbel_r": lambda: 1.2e-12,
     "invgamma": lambda a: 5e-15 * a,
-    "lognorm": lambda s: 3e-13 + 1e-14 / s,
+    "lognorm": lambda s: 3e-13 + 4e-14 / s,
     "t": lambda df: 1e-12,
     "weibull_min": lambda c: 2e-13 * c,
 }
@@ -152,9 +152,10 @@ _ACCURACY: dict[str, Callable[..., float]] = {
 of the shape parameters.
 
 x errs by 2⁻⁵² of itself, hence x^c by c 2⁻⁵²; with exp(−x^c) ≥ 1e-300 the exponent, at most 691,
-errs by 1.6e-13 c. For a Gumbel law x^c is e^{−x}, where |x| ≤ 6.6; for a lognormal law the exponent
-is (log x / s)² / 2 and errs by 37 · 2⁻⁵² / s. The sums of logarithms in gamma and beta densities
-are of the size of the shape parameters.
+errs by 1.6e-13 c. For a Gumbel law x^c is e^{−x}, where |x| ≤ 6.6. For a lognormal law the exponent
+is y² / 2 with y = log x / s, and errs by y 2⁻⁵² / s. This falls with the root of |log v| only, and
+for v = 1e-16, where y = 8.2, must be less than a twentieth. The sums of logarithms in gamma and
+beta densities are of the size of the shape parameters.
 """
 
 
@@ -200,13 +201,13 @@ class Member:
         return _ACCURACY[self.name](*self.shapes) if self.name in _ACCURACY else 0.0
 
     @property
-    def steady(self) -> bool:
-        """Whether the relative error of tails v falls with |log v|: not where SciPy adds up large
-        logarithms.
+    def steady(self) -> float:
+        """The least share of the relative error that tails v have, which falls with |log v|: more
+        where SciPy adds up large logarithms.
         """
-        return (
-            self.name not in ("beta", "chi", "chi2", "gamma", "invgamma") or self.accuracy <= 5e-13
-        )
+        if self.name not in ("beta", "chi", "chi2", "gamma", "invgamma"):
+            return 0.05
+        return min(1.0, max(0.05, self.accuracy / 5e-13))
 
     @property
     def breakpoints(self) -> list[float]:
@@ -216,6 +217,12 @@ class Member:
             *(float(end) for end in self.dist.support(*self.shapes)),
         ]
         return [self.place(x) for x in standard]
+
+    @property
+    def exact_ends(self) -> list[float]:
+        """The ends of the support that are doubles."""
+        ends = [self._place(float(end)) for end in self.dist.support(*self.shapes)]
+        return [place for place, lost in ends if lost == 0.0]
 
     @property
     def bends(self) -> list[float]:

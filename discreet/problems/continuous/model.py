@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -30,10 +30,15 @@ from discreet.checks import (
     positive,
 )
 from discreet.lazy import cached_property
-from discreet.numerics.double_double import Array
+from discreet.numerics.double_double import Array, difference_below
 from discreet.numerics.rounding import SMALLEST, UNIT
 from discreet.problems.constraint import Constrained, LeakageBudget, Term, constraint_of, one_term
-from discreet.problems.continuous.bound import sweep
+from discreet.problems.continuous.bound import (
+    Sweep,
+    chord_distances,
+    sweep,
+    within_a_double,
+)
 from discreet.problems.continuous.density import UNDERFLOW, Component, component, expand
 from discreet.problems.continuous.families import Member
 from discreet.problems.duals import change_with_prior
@@ -148,25 +153,27 @@ class ContinuousProblem(Constrained):
                 c.what for c in every if c.located
             ],
         }
+        steady = max((each.steady for each in every if each.steady < 1.0), default=None)
         tails = (
-            "cdfs and survival functions v of known families are accurate to the share max(1/20, "
-            "log v / log 1e-300) of that"
+            "cdfs and survival functions v of known families are accurate to the share "
+            f"max({steady}, log v / log 1e-300) of that"
         )
         return (
             f"densities, cdfs and survival functions are accurate to {self.accuracies.max():g} "
             "relative or "
             f"{UNDERFLOW:g} absolute",
-            *([tails] if any(each.known for each in every) else []),
+            *([] if steady is None else [tails]),
             "between doubles next to a breakpoint a density is at most the larger of its values "
             "at them",
             *(f"{sentence}: {', '.join(whose)}" for sentence, whose in of_some.items() if whose),
             "other densities are monotone between their stated breakpoints",
         )
 
-    @property
+    @cached_property
     def p_x(self) -> Array:
-        """π_j = p(x_j) [n]."""
-        return self._law.p_x
+        """π_j = p(x_j) [n], each within three roundings of itself."""
+        rows = np.array([math.fsum(row) for row in self.private.tolist()])
+        return np.asarray(rows / math.fsum(self.private.ravel().tolist()))
 
     @property
     def _prior(self) -> Sequence[Array]:
@@ -232,12 +239,16 @@ class ContinuousProblem(Constrained):
         unavoidable = 2.0 * UNDERFLOW + np.array(
             [[4.0 * each.upper_floor] for each in self.components]
         )
-        # Smaller errors do not show beside the default gap.
-        if not ((error > 1e-9 * masses) & (error > unavoidable)).any():
+        # By its density no mass is known more closely than that.
+        vague = (error > 2.0 * self.accuracies * masses) & (error > unavoidable)
+        chosen = vague.any(axis=0) & np.isfinite(np.diff(edges))
+        if not chosen.any():
             return masses, error
-        by_density, wrong = self._masses_by_density(edges)
-        better = wrong < error
-        return np.where(better, by_density, masses), np.where(better, wrong, error)
+        by_density, wrong = self._masses_by_density(edges[:-1][chosen], edges[1:][chosen])
+        better = wrong < error[:, chosen]
+        masses[:, chosen] = np.where(better, by_density, masses[:, chosen])
+        error[:, chosen] = np.where(better, wrong, error[:, chosen])
+        return masses, error
 
     def masses_from(self, edges: Array, below: Array, above: Array) -> tuple[Array, Array]:
         """Differences of the cdf and survival values at the edges [Q, N + 1], and the error each
@@ -268,45 +279,49 @@ class ContinuousProblem(Constrained):
         """Errors of cdf or survival values [Q, N], at most: relative to the true ones, hence 2⁻¹⁸
         more.
         """
-        share = np.clip(np.log(np.maximum(tails, UNDERFLOW)) / math.log(UNDERFLOW), 1.0 / 20.0, 1.0)
-        known = np.array([[each.known] for each in self.components])
-        return np.asarray(self.accuracies * (1.0 + 2.0**-18) * np.where(known, share, 1.0) * tails)
+        steady = np.array([[each.steady] for each in self.components])
+        share = np.clip(np.log(np.maximum(tails, UNDERFLOW)) / math.log(UNDERFLOW), steady, 1.0)
+        return np.asarray(self.accuracies * (1.0 + 2.0**-18) * share * tails)
 
-    def _masses_by_density(self, edges: Array) -> tuple[Array, Array]:
-        """Width times density of every interval [Q, N], and its error, at most; inf where that says
-        nothing.
+    def _masses_by_density(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """Masses of intervals [Q, N] from low to high, increasing, as width times density of
+        sixteen parts of each, and their errors, at most; inf where that says nothing.
 
-        Without a breakpoint inside, a density lies between its values at both ends. Where an end or
-        the double next to it is a breakpoint, the values two doubles further in take its place. In
-        the sliver up to there a density is at most the largest of its values at the three.
+        In a part without a breakpoint inside, a density lies between its values at both ends, and
+        where it is convex or concave in a triangle below or above its chord, whose area is half its
+        height times its width. Next to a breakpoint that may lie between two doubles it may be 0.
         """
-        low = edges[:-1]
-        high = edges[1:]
-        after = np.nextafter(low, np.inf)
-        before = np.nextafter(high, -np.inf)
-        points = np.stack(
-            [low, after, np.nextafter(after, np.inf), np.nextafter(before, -np.inf), before, high]
-        )
-        values = self.densities(points.ravel()).reshape(-1, *points.shape)
+        ends = [low, high]
+        for _ in range(2):  # a breakpoint may be at an end, or next to it
+            ends = [*ends, np.nextafter(ends[-2], np.inf), np.nextafter(ends[-1], -np.inf)]
+        parts = low + (high - low) * np.linspace(0.0, 1.0, 17)[:, None]
+        points = np.unique(np.clip(np.concatenate([parts, np.stack(ends)]), low, high))
+        values = self.densities(points)
+        widths = np.diff(points)
+        most = np.maximum(values[:, :-1], values[:, 1:])
+        least = np.minimum(values[:, :-1], values[:, 1:])
+        jumps = within_a_double(self.components, points)
+        least[jumps] = 0.0
         turns = [each.breakpoints for each in self.components]
-        within = np.stack(
-            [np.searchsorted(b, after, "right") < np.searchsorted(b, before, "left") for b in turns]
+        turning = np.stack(
+            [
+                np.searchsorted(b, points[:-1], "right") < np.searchsorted(b, points[1:], "left")
+                for b in turns
+            ]
         )
-        at_low = np.stack([np.isin(low, b) | np.isin(after, b) for b in turns])
-        at_high = np.stack([np.isin(high, b) | np.isin(before, b) for b in turns])
+        heights = chord_distances(self.components, points, values, self.accuracies)
         with np.errstate(over="ignore", invalid="ignore"):
-            first = np.where(at_low, values[:, 2], values[:, 0])
-            last = np.where(at_high, values[:, 3], values[:, 5])
-            inside = np.maximum(
-                np.where(at_high, points[3], high) - np.where(at_low, points[2], low), 0.0
-            )
-            slivers = np.where(at_low, (points[2] - low) * values[:, :3].max(axis=1), 0.0)
-            slivers += np.where(at_high, (high - points[3]) * values[:, 3:].max(axis=1), 0.0)
-            most = (inside * np.maximum(first, last) + slivers) * (1.0 + self.accuracies)
-            least = inside * np.minimum(first, last) * (1.0 - self.accuracies)
-            error = (0.5 * (most - least) + 8.0 * UNIT * most) * (1.0 + 2.0**-30) + UNDERFLOW
-            middle = 0.5 * (least + most)
-        return middle, np.where(np.isfinite(error) & ~within, error, np.inf)
+            half = 0.5 * np.where(jumps, most, np.minimum(most - least, heights))
+            middle = 0.5 * (least + most) * widths
+            error = (half + (self.accuracies + 8.0 * UNIT) * most) * widths
+            error = error * (1.0 + 2.0**-30) + (1.0 + widths) * UNDERFLOW
+        error = np.where(np.isfinite(error) & ~turning, error, np.inf)
+        # Every other segment lies between two intervals.
+        segments = np.searchsorted(points, np.stack([low, high], axis=1).ravel())[:-1]
+        return (
+            np.add.reduceat(middle, segments, axis=1)[:, ::2],
+            np.add.reduceat(error, segments, axis=1)[:, ::2],
+        )
 
     def tilted(self, tilt: Array) -> Array:
         """Coefficients α [m, Q] of the tilted losses F_i = Σ_q α_iq f_q for a tilt [m, n]."""
@@ -320,11 +335,22 @@ class ContinuousProblem(Constrained):
         So no rule, on any number of intervals, has an error probability under the bound.
         """
         # For undecided intervals: well under any gap.
-        value = sweep(self, tilt, 2e-10 * (error or self.constant_error)).value
-        # The p(x_j) for which the tilt is feasible err by a share of themselves. So does the total
-        # of all densities, by which the value is to be divided.
-        infeasible = change_with_prior(tilt, float(multipliers[0]), self.p_x)
-        return value, -8.0 * self.rounding * (abs(value) + infeasible)
+        target = 2e-10 * (error or self.constant_error)
+        return (self.bound_losses(tilt, float(multipliers[0]), target).value,)
+
+    def bound_losses(
+        self, tilt: Array, multiplier: float, target: float, deadline: float = math.inf
+    ) -> Sweep:
+        """`sweep` of feasible duals, with a value that holds although the p(x_j) for which they are
+        feasible err by a share of themselves, and the total of all densities too.
+
+        Each row of the tilt is lowered by what that share can make it infeasible by, which costs
+        least where a guess with a large tilt is rarely made.
+        """
+        # Three roundings of each p(x_j), and of the total by which feasible duals divide them.
+        infeasible = 8.0 * UNIT * change_with_prior(tilt, multiplier, self.p_x)
+        swept = sweep(self, difference_below(tilt, infeasible[:, None]), target, deadline)
+        return replace(swept, value=swept.value - 8.0 * self.rounding * abs(swept.value))
 
     def posterior(self, z: Any) -> Array:
         """p(x_j given z) [n, points]; the prior where no density is positive."""

@@ -155,7 +155,7 @@ class NormalDensity:
     not finite, or σ ≤ 0.
     """
 
-    steady: ClassVar[bool] = True
+    steady: ClassVar[float] = 0.05
 
     mean: Any
     sigma: Any
