@@ -123,6 +123,7 @@ for name in (
     "fit",
     "predict",
     "evaluate",
+    "monitor",
     "reproduce",
     "problems",
     "crosscheck",
