@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.checks import brief
 from discreet.cli import screen
 from discreet.cli.flags import Json, argument, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, Person, by_column, check_column
@@ -27,6 +28,10 @@ Paths = Annotated[
 Truth = Annotated[str | None, option("COLUMN", "Column of what was to be guessed.")]
 Guesses = Annotated[str | None, option("COLUMN", "Column of the guesses, without a rule.")]
 
+Selected = Annotated[
+    str | None, option("VALUE", "The guess that selects, for impact ratios; by default each.")
+]
+
 
 def evaluate(
     paths: Paths,
@@ -37,6 +42,7 @@ def evaluate(
     measure: Measures = None,
     confidence: Confidence = 0.95,
     person: Person = None,
+    selected: Selected = None,
     as_json: Json = False,
 ) -> None:
     """Say what guesses do to people: errors, leakage by every measure, odds and rates, with limits
@@ -50,6 +56,8 @@ def evaluate(
     Examples:
 
       discreet evaluate rule held-out.csv
+
+      discreet evaluate held-out.csv --hide sex --truth hired --guesses invited --selected yes
 
       discreet evaluate held-out.csv --hide sex --truth income --guesses guess
 
@@ -113,6 +121,10 @@ def evaluate(
         confidence=confidence,
         **labels,
     )
+    known_guesses = [str(guess) for guess in found.guesses]
+    if selected is not None and selected not in known_guesses:
+        told = f"--selected is {brief(selected)}, which is no guess"
+        raise InputError(f"{told}; there are {', '.join(map(repr, known_guesses))}")
     sentence = found.statement(budget or None)
     kept = found.holds(budget) if budget else None
     broken = kept is False and (bool(given) or found.breaks(budget))
@@ -123,7 +135,7 @@ def evaluate(
     }
     screen.show(
         lambda: record | found.to_dict(),
-        lambda _: [table, *found.tables(), sentence],
+        lambda _: [table, *found.tables(selected), sentence],
         as_json=as_json,
     )
     if broken:
