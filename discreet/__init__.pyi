@@ -33,8 +33,10 @@ from .people.evaluation import Evaluation as Evaluation
 from .people.evaluation import evaluate as evaluate
 from .people.folder import DeployedRule as DeployedRule
 from .people.frontier import PeopleFrontier as PeopleFrontier
+from .people.monitor import Monitor as Monitor
 from .people.planning import Prospects as Prospects
 from .people.planning import people_needed as people_needed
+from .people.scorer import leakage_scorer as leakage_scorer
 from .people.table_rule import TableRule as TableRule
 from .problems.adversary.inference import inference as inference
 from .problems.adversary.local_estimates import local_inference as local_inference

@@ -124,6 +124,7 @@ for name in (
     "fit",
     "predict",
     "evaluate",
+    "monitor",
     "reproduce",
     "problems",
     "crosscheck",

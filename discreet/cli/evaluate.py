@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.checks import brief
 from discreet.cli import screen
 from discreet.cli.flags import Json, argument, flag, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, Person, by_column, check_column
@@ -28,6 +29,9 @@ Truth = Annotated[str | None, option("COLUMN", "Column of what was to be guessed
 Guesses = Annotated[str | None, option("COLUMN", "Column of the guesses, without a rule.")]
 
 Cohort = Annotated[bool, flag("Speak of these very people, not of others like them.", "--cohort")]
+Selected = Annotated[
+    str | None, option("VALUE", "The guess that selects, for impact ratios; by default each.")
+]
 
 
 def evaluate(
@@ -40,6 +44,7 @@ def evaluate(
     confidence: Confidence = 0.95,
     person: Person = None,
     cohort: Cohort = False,
+    selected: Selected = None,
     as_json: Json = False,
 ) -> None:
     """Say what guesses do to people: errors, leakage by every measure, odds and rates, with limits
@@ -53,6 +58,8 @@ def evaluate(
     Examples:
 
       discreet evaluate rule held-out.csv
+
+      discreet evaluate held-out.csv --hide sex --truth hired --guesses invited --selected yes
 
       discreet evaluate held-out.csv --hide sex --truth income --guesses guess
 
@@ -116,6 +123,10 @@ def evaluate(
         confidence=confidence,
         **labels,
     )
+    known_guesses = [str(guess) for guess in found.guesses]
+    if selected is not None and selected not in known_guesses:
+        told = f"--selected is {brief(selected)}, which is no guess"
+        raise InputError(f"{told}; there are {', '.join(map(repr, known_guesses))}")
     sentence = found.cohort_statement(budget or None) if cohort else found.statement(budget or None)
     kept = None
     if budget:
@@ -128,7 +139,7 @@ def evaluate(
     }
     screen.show(
         lambda: record | found.to_dict(),
-        lambda _: [table, *found.tables(), sentence],
+        lambda _: [table, *found.tables(selected), sentence],
         as_json=as_json,
     )
     if broken:

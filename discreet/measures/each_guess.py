@@ -38,6 +38,7 @@ from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import SMALLEST, UNIT
 
 _CENTRES = 33  # numbers c that are tried
+_STEPS = 33  # ratios of rates that are tried
 _FARTHEST = 600.0  # exponents that are tried; their exponentials are doubles
 
 
@@ -102,7 +103,12 @@ class LocalDifferentialPrivacy(Measure):
 
     def least_leakage(self, region: Region) -> float:
         """The ratio of two rates."""
-        ratio = _ratio(region.low, region.high).max()
+        in_box = _ratio(region.low, region.high)
+        guess = in_box.argmax()
+        ratio = max(float(in_box[guess]), 1.0)
+        most = min(float(_ratio(region.rates, region.rates)[guess]), 1e3 * ratio)
+        steps = np.geomspace(ratio, most, _STEPS)
+        ratio = max([ratio, *(each for each in steps if region.least_contrast(guess, each) > 0.0)])
         if region.odds is not None:
             first = region.least_apart()
             ratio = max(

@@ -11,6 +11,7 @@ entries are filled up (`filled_up`).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +25,8 @@ OUTWARD = 1e-9
 
 # Of an interval of rates: the limit of an independent guess is 1 % larger than with infinitely many
 _PIECES = 256
+# What the multiplier of a ball may be, over the best one with many people
+_SCALES = np.geomspace(0.9, 8.0, 24)
 # What rounding adds to terms that cancel, which are powers or logarithms of ratios of rates.
 _ROUNDING = 1e-13
 
@@ -121,7 +124,7 @@ class Region:
     @property
     def apart(self) -> float:
         """The largest difference of two rates of a guess, at least."""
-        apart = float((self.low.max(axis=1) - self.high.min(axis=1)).max())
+        apart = self.least_contrast((self.low.max(axis=1) - self.high.min(axis=1)).argmax(), 1.0)
         if self.odds is not None:
             apart = max(apart, float(np.ptp(self.least_apart(), axis=1).min()))
         return max(apart, 0.0)
@@ -145,9 +148,41 @@ class Region:
         return np.where(rates.any(axis=1), ratio, 0.0)
 
     def least_sum(self, price: Array) -> float:
-        """The least Σ_ij price_ij W_ij of price [m, n], less what rounding may add to it."""
+        """The least Σ_ij price_ij W_ij of price [m, n], less what rounding may add to it; over
+        intervals or over the ball, whichever is larger.
+        """
         terms = filled_up(price.T, self.low.T, self.high.T)
-        return float(terms.sum() - _ROUNDING * (1.0 + np.abs(terms).sum()))
+        in_box = terms.sum() - _ROUNDING * (1.0 + np.abs(terms).sum())
+        return max(float(in_box), self._least_in_ball(price))
+
+    def _least_in_ball(self, price: Array) -> float:
+        """A lower bound of Σ_ij price_ij W_ij over the ball.
+
+        Σ_j c̄_j + γ (Σ_ij N_j Ŵ_ij log(1 + (price_ij − c̄_j)/(γ N_j)) − r) is one for every γ > 0 for
+        which all logarithms exist, with c̄_j = Σ_i Ŵ_ij price_ij.
+        """
+        if np.isinf(self.radius):
+            return -np.inf
+        some = self.people > 0
+        mean = np.where(some, (self.rates * price).sum(axis=0), price.min(axis=0))
+        apart = np.where(some, (price - mean) / np.maximum(self.people, 1.0), 0.0)
+        gained = 0.0
+        if apart.min() < 0.0:
+            # With many people the best γ is this deviation over the root of 2r.
+            deviation = math.sqrt(float(self.people @ (self.rates * apart**2).sum(axis=0)))
+            scale = deviation / math.sqrt(2.0 * self.radius) * _SCALES
+            scale = np.maximum(scale, -(1.0 + OUTWARD) * apart.min())
+            logs = np.log1p(apart / scale[:, None, None])
+            drawn = (self.people * self.rates * logs).sum(axis=(1, 2)) - self.radius
+            gained = float((scale * drawn).max())
+        return float(mean.sum() + gained - _ROUNDING * (1.0 + np.abs(price).sum() + abs(gained)))
+
+    def least_contrast(self, guess: Any, factor: float) -> float:
+        """The least W_ij − f W_ik of a guess, for the groups whose intervals differ most."""
+        price = np.zeros_like(self.low)
+        price[guess, self.low[guess].argmax()] = 1.0
+        price[guess, self.high[guess].argmin()] -= factor
+        return self.least_sum(price)
 
     def single_ends(self) -> Array:
         """Rates of single guesses of which one is at its largest and the others at their least

@@ -262,6 +262,24 @@ class Evaluation:
         }
 
     @cached_property
+    def impact_ratios(self) -> Mapping[Any, Mapping[Any, Limits]]:
+        """Group → guess → its rate over that of the group that gets the guess most often; 1 where
+        nobody gets it. If the guess is to be selected, that is the impact ratio.
+        """
+        found = self.region
+        parts = zip(
+            _over_largest(found.rates, found.rates),
+            _over_largest(found.low, found.high),
+            _over_largest(found.high, found.low),
+            strict=True,
+        )
+        by_guess = [[Limits(*map(float, each)) for each in zip(*row, strict=True)] for row in parts]
+        return {
+            group: {guess: by_guess[i][j] for i, guess in enumerate(self.guesses)}
+            for j, group in enumerate(self.groups)
+        }
+
+    @cached_property
     def shares(self) -> Mapping[Any, Limits]:
         """Group → its share of the people."""
         found = self.region
@@ -447,6 +465,9 @@ class Evaluation:
                     "group": self.called(group),
                     "share": self.shares[group],
                     "guesses": {str(guess): limits for guess, limits in row.items()},
+                    "impact_ratios": {
+                        str(guess): limits for guess, limits in self.impact_ratios[group].items()
+                    },
                 }
                 for group, row in self.rates.items()
             ],
@@ -503,13 +524,13 @@ class Evaluation:
             categories=tuple(map(str, self.guesses)),
         )
 
-    def tables(self) -> list[Table]:
-        """Errors, leakage by every measure and the change of odds; rates and sizes of
-        the groups.
+    def tables(self, selected: str | None = None) -> list[Table]:
+        """Errors, leakage by every measure and the change of odds; rates, impact ratios and sizes
+        of the groups. selected: the guess, as a text, that impact ratios are about; by default all.
         """
         from discreet.reports.card import evaluation_tables
 
-        return evaluation_tables(self.to_dict())
+        return evaluation_tables(self.to_dict(), selected)
 
     def _repr_html_(self) -> str:
         each = " and of each sensitive column" * bool(self.secrets)
@@ -687,6 +708,13 @@ def _budgets(parts: list[tuple[str, Evaluation, float]]) -> str:
         return f"the budget of {parts[0][2]:g}"
     each = (f"{LeakageBudget(amount, found.measure)}{about}" for about, found, amount in parts)
     return f"the budget{'s' if len(parts) > 1 else ''} of {' and '.join(each)}"
+
+
+def _over_largest(own: Array, others: Array) -> Array:
+    """Rates [m, n] over the largest of their row, in which those of other groups are these."""
+    apart = np.where(np.eye(own.shape[1], dtype=np.bool_), 0.0, others[:, None, :]).max(axis=2)
+    largest = np.maximum(own, apart)
+    return np.asarray(np.divide(own, largest, out=np.ones_like(own), where=largest > 0.0))
 
 
 def _arguments(table: Any) -> tuple[Any, ...]:

@@ -72,7 +72,12 @@ def limits_of(measure: Measure, region: Region) -> tuple[float, float]:
     highest = highest_of(measure, region)
     if not highest:
         return 0.0, 0.0
-    return float(sum(measure.least_leakage(part) for part in region.parts)), highest
+    return lowest_of(measure, region), highest
+
+
+def lowest_of(measure: Measure, region: Region) -> float:
+    """The least leakage alone."""
+    return float(sum(measure.least_leakage(part) for part in region.parts))
 
 
 def highest_of(measure: Measure, region: Region) -> float:
@@ -180,7 +185,7 @@ def _highest_by_ratios(measure: Measure, region: Region) -> float:
 
         if math.isinf(limit) or any(terms is None for terms, _ in parts):
             return math.inf
-        centre = -math.log(region.people.sum())
+        centre = -math.log(max(region.people.sum(), 1.0))
         found = minimize_scalar(
             bound, bounds=(centre - 2.0, centre + 12.0), method="bounded", options={"xatol": 5e-2}
         )

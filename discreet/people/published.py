@@ -35,6 +35,7 @@ def published(found: Evaluation, rounded: bool = False) -> dict[str, Any]:
     record["table"] = table.tolist()
     for j, row in enumerate(record["rates"]):
         row["share"] = _in_steps(row["share"], found.people, sizes[j] < FEWEST)
+        del row["impact_ratios"]  # from which rates follow
         cells = zip(row["guesses"].items(), few[:, j], strict=True)
         row["guesses"] = {
             guess: _in_steps(limits, sizes[j], is_few) for (guess, limits), is_few in cells

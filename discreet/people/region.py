@@ -195,7 +195,7 @@ def binomial_limits(
     hits of trials: whole numbers if `counted`, else sums of independent numbers from 0 to 1.
     """
     if not counted:
-        return _chernoff(hits / trials, trials, math.log(2.0 / level))
+        return near_rates(hits / trials, trials, math.log(2.0 / level))
     from scipy.special import betaincinv
 
     hits, trials = np.broadcast_arrays(hits, trials)
@@ -207,7 +207,7 @@ def binomial_limits(
     return low, high
 
 
-def _chernoff(mean: Array, trials: Array, exponent: float) -> tuple[Array, Array]:
+def near_rates(mean: Array, trials: Array, exponent: float | Array) -> tuple[Array, Array]:
     """The p below and above the mean [m, n] with trials · KL(mean ‖ p) = exponent,
     for two values.
     """

@@ -169,8 +169,10 @@ def _top(card: Mapping[str, Any], budgets: Sequence[AskedBudget]) -> Facts:
     return Facts("", lines)
 
 
-def evaluation_tables(found: Mapping[str, Any]) -> list[Table]:
-    """The tables of what guesses do to people, from the record of an evaluation."""
+def evaluation_tables(found: Mapping[str, Any], selected: str | None = None) -> list[Table]:
+    """The tables of what guesses do to people, from the record of an evaluation; impact ratios of
+    the guess that is selected, or of all.
+    """
     numbers = ("estimate", "at least", "at most")
     leaks = {"errors": found["error"], **found["leakages"]}
     leaks |= {
@@ -178,13 +180,18 @@ def evaluation_tables(found: Mapping[str, Any]) -> list[Table]:
         for name, each in found.get("secrets", {}).items()
     }
     leaks["largest change of odds"] = found["odds"]
-    rates = [
-        (str(row["group"]), str(guess), *_rate(limits))
-        for row in found["rates"]
-        for guess, limits in row["guesses"].items()
-    ]
+    # Files from before impact ratios were counted have none.
+    rates, ratios = (
+        [
+            (str(row["group"]), str(guess), *_rate(limits))
+            for row in found["rates"]
+            for guess, limits in row.get(name, {}).items()
+            if name == "guesses" or selected in (None, guess)
+        ]
+        for name in ("guesses", "impact_ratios")
+    )
     shares = [(str(row["group"]), *_rate(row["share"])) for row in found["rates"]]
-    return [
+    tables = [
         Table(
             "Errors and leakage",
             ("", *numbers),
@@ -194,6 +201,10 @@ def evaluation_tables(found: Mapping[str, Any]) -> list[Table]:
         Table("How often each group gets each guess", ("group", "guess", *numbers), rates, numbers),
         Table("How large the groups are", ("group", *numbers), shares, numbers),
     ]
+    if ratios:
+        heads = ("group", "guess", *numbers)
+        tables.insert(2, Table("Impact ratios of guesses", heads, ratios, numbers))
+    return tables
 
 
 def _people(card: Mapping[str, Any]) -> list[Part]:

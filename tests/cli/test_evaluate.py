@@ -101,3 +101,15 @@ def test_options_that_are_wrong_are_refused(people):
     assert "leakage budget is -1" in refused(f"evaluate {people} {ASKED} --leakage -1")
     assert "there is no measure" in refused(f"evaluate {people} {ASKED} --measure x")
     assert "--hide" in refused(f"evaluate {people} --truth income --guesses guess")
+
+
+def test_impact_ratios_are_about_the_guess_that_selects(people):
+    words = run(f"evaluate {people} {ASKED} --selected high").stdout
+    of_all = run(f"evaluate {people} {ASKED}").stdout
+    ratios, of_all = (
+        each.partition("Impact ratios")[2].partition("How large") for each in (words, of_all)
+    )
+    assert "high" in ratios[0]
+    assert "low" not in ratios[0]
+    assert "low" in of_all[0]
+    assert "'hgh'" in refused(f"evaluate {people} {ASKED} --selected hgh")

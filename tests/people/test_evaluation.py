@@ -6,6 +6,8 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.measures.registry import measure_of
@@ -432,3 +434,47 @@ def test_a_group_of_few_people_has_no_share():
     assert first["estimate"] is None
     assert other["estimate"] == pytest.approx(1.0, abs=0.05)
     assert first["low"] == 0.0
+
+
+def test_impact_ratios_are_those_of_selection_rates():
+    """The group that is selected most has 1; limits are the worst of the rates' own."""
+    group = np.repeat(["a", "b", "c"], [200, 300, 500])
+    guess = np.concatenate(
+        [np.arange(size) < hits for size, hits in ((200, 100), (300, 60), (500, 250))]
+    )
+    found = ds.evaluate(guess, None, guess, sensitive_features=group)
+    ratios = {name: row[True] for name, row in found.impact_ratios.items()}
+    assert [each.estimate for each in ratios.values()] == [1.0, pytest.approx(0.4), 1.0]
+    rates = {name: row[True] for name, row in found.rates.items()}
+    most = max(rates["a"].high, rates["c"].high)
+    assert ratios["b"].low == pytest.approx(rates["b"].low / most)
+    assert ratios["b"].high == pytest.approx(rates["b"].high / max(rates["a"].low, rates["c"].low))
+    assert (ratios["a"].low < 1.0, ratios["a"].high) == (True, 1.0)
+    row = next(each for each in found.to_dict()["rates"] if each["group"] == "b")
+    assert row["impact_ratios"]["True"]["estimate"] == pytest.approx(0.4)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=2, max_size=4),
+    st.integers(0, 2**32 - 1),
+)
+def test_impact_ratios_lie_between_their_limits_for_all_rates_in_the_intervals(counts, seed):
+    table = np.array(counts, dtype=float).T
+    group = np.repeat(np.arange(len(counts)), table.sum(axis=0).astype(int))
+    guess = np.concatenate([np.repeat([0, 1], each) for each in counts])
+    if group.size == 0:
+        return
+    known = {"labels": [0, 1], "group_labels": list(range(len(counts)))}
+    found = ds.evaluate(guess, None, guess, sensitive_features=group, **known)
+    region = found.region
+    rng = np.random.default_rng(seed)
+    for trial in range(10):
+        ends = rng.random(region.low.shape[1])
+        if trial % 2:
+            ends = ends.round()
+        rates = region.low[1] + ends * (region.high[1] - region.low[1])
+        if not rates.max():
+            continue
+        for place, rate in enumerate(rates):
+            limits = found.impact_ratios[place][1]
+            assert limits.low * (1.0 - 1e-12) <= rate / rates.max() <= limits.high * (1.0 + 1e-12)

@@ -1,0 +1,350 @@
+"""Watch a rule in production: records of (sensitive value, guess) are counted, and an alarm is
+raised once they show that the guess leaks more than was promised.
+
+One may look after every record and for ever: the probability of a false alarm at any time is at
+most α in all (`discreet.people.anytime`). Each of C promises has α/C. The records must be of people
+who are drawn independently from one population, and the rule must stay the same. What a record
+costs does not grow with their number, since only counts are kept.
+
+Source: docs/theory.md, section 23; G. Shafer et al., Test Martingales, Bayes Factors and p-Values,
+Statistical Science 26 (2011), arXiv:0912.4269.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.checks import brief, positive
+from discreet.errors import FileError, InputError
+from discreet.measures.measure import Measure
+from discreet.measures.region import Region
+from discreet.measures.registry import measure_of
+from discreet.numerics.double_double import Array
+from discreet.people.anytime import anytime_region
+from discreet.people.evaluation import Limits
+from discreet.people.extremes import leakage_of, limits_of, lowest_of
+from discreet.people.labels import TOGETHER, about, by_name, column, columns_of, encode_labels
+from discreet.people.labels import groups as joined_groups
+from discreet.problems.constraint import LeakageBudget
+from discreet.problems.frames import Codes
+from discreet.showing.data import plain
+from discreet.storage.texts import read_text
+from discreet.storage.writing import PathLike, check_output, marked, replacing, shown_path
+
+FORMAT = "discreet monitor"
+VERSION = 1
+
+_LARGEST = 1 << 26  # bytes of a file
+
+
+@dataclass(eq=False)
+class Watched:
+    """One promise that is watched.
+
+    name     of the sensitive column; empty for all together
+    groups   labels of the groups that the promise is about
+    truths   labels of the truths, if the measure is about those who know it; else one that is None
+    stated   the table that it was shown on [guesses, truths · groups]; None if that is not known
+    counts   how many records of each truth and group had each guess, in the same order
+    alarm    after how many records the alarm was raised; None without one
+    """
+
+    name: str
+    budget: LeakageBudget
+    groups: tuple[Any, ...]
+    truths: tuple[Any, ...]
+    stated: Array | None
+    counts: Array
+    alarm: int | None = None
+
+    @property
+    def measure(self) -> Measure:
+        """By which the leakage is counted."""
+        return self.budget.measure
+
+    def region(self, level: float) -> Region:
+        """Where the law lies at all times, but with this probability."""
+        return anytime_region(self.counts, self.stated, level, len(self.truths))
+
+    def report(self, level: float) -> dict[str, Any]:
+        """What the records show of the leakage, with limits that hold at all times together."""
+        region = self.region(level)
+        low, high = limits_of(self.measure, region)
+        estimate = leakage_of(self.measure, region.rates, region.shares, region.given)
+        low = min(low, estimate)
+        raised = "no alarm" if self.alarm is None else f"alarm after {self.alarm:,} records"
+        records = int(self.counts.sum())
+        statement = (
+            f"{raised}: by {records:,}, the guess leaks at least {low:.4g} and at most "
+            f"{high:.4g}{about(self.name)}; promised is {self.budget}"
+        )
+        return {
+            "statement": statement,
+            "name": self.name,
+            "measure": str(self.measure),
+            "budget": self.budget.amount,
+            "leakage": plain(Limits(estimate, low, high)),
+            "records": records,
+            "alarm": self.alarm,
+        }
+
+    def places(self, values: Any, truth: Any) -> Codes:
+        """The columns of `counts` that records belong to; −1 for groups that the promise is not
+        about.
+        """
+        group = _codes(values, self.groups, "sensitive_features")
+        if not self.measure.conditional:
+            return group
+        known = _codes(column(truth, "truth"), self.truths, "truth")
+        _check_length(known, "truth", len(group))
+        return np.where((group < 0) | (known < 0), -1, known * len(self.groups) + group)
+
+    @property
+    def promise(self) -> dict[str, Any]:
+        """What does not change with records, for JSON."""
+        return {
+            "name": self.name,
+            "measure": str(self.measure),
+            "budget": self.budget.amount,
+            "groups": self.groups,
+            "truths": self.truths,
+            "stated": None if self.stated is None else self.stated.tolist(),
+        }
+
+
+class Monitor:
+    """Counts the records of a rule in production, and raises an alarm once it leaks more than was
+    promised.
+
+    rule      a `DeployedRule`, `Rule` or fitted `PrivateClassifier`, whose promise is watched; or a
+              budget or, for each sensitive column, one by its name
+    guesses   labels of the guesses, beside budgets
+    groups    labels of the groups that the promise is about, beside budgets; of several sensitive
+              columns with a budget each by name
+    truths    labels of the truths, beside budgets of a conditional measure
+    alpha     probability of a false alarm at any time, at most
+
+    Of a rule that has a lottery the guesses after it count. Raises InputError.
+    """
+
+    def __init__(
+        self,
+        rule: Any,
+        *,
+        guesses: Sequence[Any] | None = None,
+        groups: Sequence[Any] | Mapping[Any, Sequence[Any]] | None = None,
+        truths: Sequence[Any] | None = None,
+        alpha: float = 0.05,
+    ) -> None:
+        self.alpha = positive(alpha, "alpha", most=0.5)
+        self.records = 0
+        tables: Mapping[str, Any] = {}
+        rule = getattr(rule, "rule", rule)
+        if hasattr(rule, "document"):
+            budgets, groups, tables = _stated_by(rule)
+            guesses, truths = rule.guesses, rule.truths
+        elif hasattr(rule, "budgets_"):
+            budgets, groups = rule.budgets_, rule.hidden_
+            guesses = truths = rule.classes_.tolist()
+            shown = rule.evaluation_
+            tables = {} if shown is None else {name: shown.each[name].table for name in budgets}
+        else:
+            budgets = {
+                name: each if isinstance(each, LeakageBudget) else LeakageBudget(each)
+                for name, each in by_name(rule).items()
+            }
+        if guesses is None or groups is None:
+            raise InputError("budgets are watched with guesses= and groups=; give both")
+        self.guesses = tuple(guesses)
+        labels = by_name(groups)
+        self.watched = tuple(
+            _watched(str(name), budget, self.guesses, labels.get(name), truths, tables.get(name))
+            for name, budget in budgets.items()
+            if not budget.oblivious
+        )
+        if not self.watched:
+            raise InputError("the rule has no budget, so there is no promise to watch")
+
+    def update(self, sensitive_features: Any, guesses: Any, truth: Any = None) -> bool:
+        """Count records, as many as one likes, and look: whether there is an alarm.
+
+        sensitive_features   as `evaluate` takes them; records of groups that the promise is not
+                             about are left out of what is watched
+        guesses              what the rule guessed, after its lottery
+        truth                needed under a conditional measure
+
+        Raises InputError, before anything is counted.
+        """
+        made = _codes(column(guesses, "guesses"), self.guesses, "guesses")
+        if (made < 0).any():
+            place = int((made < 0).argmax())
+            raise InputError(
+                f"guess {place} is {brief(column(guesses, 'guesses')[place])}, which the rule "
+                f"cannot make; it guesses {', '.join(map(repr, self.guesses))}"
+            )
+        parts = {str(name): values for name, values in columns_of(sensitive_features)}
+        more = []
+        for each in self.watched:
+            if each.name != TOGETHER and each.name not in parts:
+                raise InputError(
+                    f"sensitive_features has no column {each.name!r}, which has a budget"
+                )
+            values = parts[each.name] if each.name else joined_groups(sensitive_features)
+            places = each.places(values, truth)
+            _check_length(places, "sensitive_features", len(made))
+            cells = np.where(places < 0, 0, made * each.counts.shape[1] + places)
+            sums = np.bincount(cells, weights=places >= 0, minlength=each.counts.size)
+            more.append(sums.reshape(each.counts.shape))
+        self.records += len(made)
+        for each, counts in zip(self.watched, more, strict=True):
+            each.counts += counts
+            if each.alarm is None and lowest_of(each.measure, each.region(self.level)) > (
+                each.budget.amount
+            ):
+                each.alarm = self.records
+        return self.alarm
+
+    @property
+    def alarm(self) -> bool:
+        """Whether an alarm was raised at any time."""
+        return any(each.alarm is not None for each in self.watched)
+
+    @property
+    def level(self) -> float:
+        """Probability of a false alarm about one promise."""
+        return self.alpha / len(self.watched)
+
+    def report(self) -> dict[str, Any]:
+        """What is known by now, as plain values: whether there was an alarm, and how large the
+        leakage is, with limits that hold at all times together with probability 1 − alpha.
+        """
+        promises = [each.report(self.level) for each in self.watched]
+        return {
+            "statement": ". ".join(each["statement"] for each in promises),
+            "alarm": self.alarm,
+            "alpha": self.alpha,
+            "records": self.records,
+            "promises": promises,
+        }
+
+    def save(self, path: PathLike, *, overwrite: bool = False) -> None:
+        """Write what was counted as JSON, whole or not at all; over another monitor, and over any
+        file with `overwrite`. Raises FileError.
+        """
+        check_output(path, marked(FORMAT), overwrite=overwrite)
+        state = {
+            **self._promises,
+            "records": self.records,
+            "counts": [each.counts.tolist() for each in self.watched],
+            "alarms": [each.alarm for each in self.watched],
+        }
+        with replacing(path, overwrite=True) as stream:
+            stream.write((json.dumps(state, default=str) + "\n").encode())
+
+    def resume(self, path: PathLike) -> None:
+        """Go on from what `save` wrote. Raises FileError for what is no such file, or is about
+        another promise.
+        """
+        try:
+            state = json.loads(read_text(path, _LARGEST))
+            counts = [np.array(each, dtype=np.float64) for each in state["counts"]]
+            alarms = [None if each is None else int(each) for each in state["alarms"]]
+            records = int(state["records"])
+            same = {name: state[name] for name in self._promises} == _as_json(self._promises)
+        except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
+            why = f"{type(error).__name__}: {error}"
+            raise FileError(
+                f"{shown_path(path)} holds no monitor ({brief(why)}); give a file that was saved"
+            ) from None
+        if not same:
+            raise FileError(
+                f"{shown_path(path)} is about another rule, promise or alpha; give its own file, "
+                "or another place"
+            )
+        fits = [
+            each.shape == own.counts.shape and each.min() >= 0.0 and each.sum() <= records
+            for each, own in zip(counts, self.watched, strict=False)
+        ]
+        if not all(fits) or not len(counts) == len(alarms) == len(self.watched):
+            raise FileError(f"{shown_path(path)} has counts that do not fit its promise")
+        self.records = records
+        for own, each, alarm in zip(self.watched, counts, alarms, strict=True):
+            own.counts = each
+            own.alarm = alarm
+
+    @property
+    def _promises(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "alpha": self.alpha,
+            "guesses": self.guesses,
+            "promises": [each.promise for each in self.watched],
+        }
+
+
+def _watched(
+    name: str,
+    budget: LeakageBudget,
+    guesses: tuple[Any, ...],
+    groups: Sequence[Any] | None,
+    truths: Sequence[Any] | None,
+    stated: Any,
+) -> Watched:
+    """A promise without records. Raises InputError."""
+    conditional = budget.measure.conditional
+    if not groups or (conditional and not truths):
+        lacking = "truths" if groups else f"groups{about(name)}"
+        raise InputError(f"{budget} is watched with labels of {lacking}; give them")
+    known = tuple(truths) if conditional and truths else (None,)
+    budget.measure.on(np.arange(len(groups)), len(groups))
+    counts = np.zeros((len(guesses), len(known) * len(groups)))
+    table = None if stated is None else np.asarray(stated, dtype=np.float64)
+    if table is not None and table.shape != counts.shape:
+        table = None  # of a constant guess, or without the truths
+    return Watched(name, budget, tuple(groups), known, table, counts)
+
+
+def _stated_by(rule: Any) -> tuple[dict[str, LeakageBudget], dict[str, Any], dict[str, Any]]:
+    """Budgets, groups and the table that they were shown on, by sensitive column, as the file of a
+    rule states them.
+    """
+    facts = rule.document["about"]
+    asked = facts.get("asked") or {}
+    measures = {name: measure_of(each) for name, each in by_name(asked.get("measure")).items()}
+    budgets = {
+        name: LeakageBudget(math.inf if amount is None else amount, measures[name])
+        for name, amount in by_name(asked.get("budget")).items()
+    }
+    groups: dict[str, list[Any]] = {name: [] for name in budgets}
+    for label in rule.groups:
+        if TOGETHER not in groups:
+            groups[label[0]].append(label[-1])
+        else:
+            groups[TOGETHER].append(label[-1] if measures[TOGETHER].conditional else label)
+    people = facts.get("people") or {}
+    records = {TOGETHER: people, **people.get("secrets", {})}
+    tables = {name: records.get(name, {}).get("table") for name in budgets}
+    return budgets, {name: list(dict.fromkeys(each)) for name, each in groups.items()}, tables
+
+
+def _codes(values: NDArray[Any], labels: Sequence[Any], what: str) -> Codes:
+    """The places of values among the labels; −1 for others."""
+    codes = encode_labels(values, what, labels)[1]
+    return np.where(codes < len(labels), codes, -1)
+
+
+def _check_length(codes: Codes, what: str, records: int) -> None:
+    if len(codes) != records:
+        raise InputError(f"there are {len(codes)} entries of {what} for {records} records")
+
+
+def _as_json(value: Any) -> Any:
+    return json.loads(json.dumps(value, default=str))
