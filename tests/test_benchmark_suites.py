@@ -269,6 +269,6 @@ def test_every_table_of_the_ablation_runs(monkeypatch, capsys):
     assert [name for name in rows if f"\n{name} " not in printed] == []
     few_iterations, more_iterations = (
         int(printed.split(f"\n{name} ")[1].split()[1])
-        for name in ("always from the Bayes rule", "never from the Bayes rule")
+        for name in ("from the start of all", "not from the start")
     )
     assert few_iterations < more_iterations

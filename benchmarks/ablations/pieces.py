@@ -84,20 +84,23 @@ class Ablated(crossing._ActiveSet):
 
     without = ""
 
-    def announce(self, tilt: Any, multiplier: float) -> Any:
-        announced = super().announce(tilt, multiplier)
-        implied = self.without != "a law that the tilt implies"
-        return announced if implied else np.zeros_like(announced)
-
-    def enter(self, deviation: Any) -> None:
+    def cut(self, tilt: Any, multiplier: float) -> Any:
         directed = 1 if self.without == "a direction for each further tie" else crossing._PIVOTS
         with replaced(crossing, "_PIVOTS", directed):
-            super().enter(deviation)
+            announced = super().cut(tilt, multiplier)
+        if self.without == "a law that the tilt implies":
+            return np.zeros_like(announced)
         if self.without == "more than one tie from a tilt":
             self.ties = dict(list(self.ties.items())[:1])
+        return announced
 
-    def hesitate(self, columns: Any) -> bool:
-        return self.without != "ties of the interior point" and super().hesitate(columns)
+    def hesitate(self, columns: Any) -> Any:
+        return None if self.without == "ties of the interior point" else super().hesitate(columns)
+
+    def relabel(self, *given: Any) -> bool:
+        if self.without == "ties of what changes twice":
+            self._changed[:] = False
+        return super().relabel(*given)
 
     def leave(self, vertex: Any, columns: Any) -> None:
         super().leave(vertex, columns)

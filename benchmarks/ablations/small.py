@@ -215,6 +215,7 @@ def crossover_rows() -> None:
         "more than one tie from a tilt",
         "a direction for each further tie",
         "ties of the interior point",
+        "ties of what changes twice",
         "going on where nothing is solved",
         "entering of other ties",
     ):
@@ -265,17 +266,16 @@ def tries_rows() -> None:
     problems = [instance(text) for text in INSTANCES]
     print(f"\n{'crossovers on the way':40} {'called':>10} {'iterations':>10}")
     tries_row("as it is", problems)
-    asked: tuple[tuple[str, list[tuple[Any, Callable[..., bool]]]], ...] = (
-        ("from the Bayes rule and the first iterate", [(rounds, always), (interior_point, always)]),
-        ("only at the end", [(rounds, never), (interior_point, never)]),
-        ("never from the Bayes rule", [(rounds, never)]),
-        ("always from the Bayes rule", [(rounds, always)]),
+    asked: tuple[tuple[str, dict[str, Callable[..., bool]]], ...] = (
+        ("at the start and the first iterate", {"_few_ties": always, "_worth_a_try": always}),
+        ("only at the end", {"_few_ties": never, "_worth_a_try": never}),
+        ("not from the start", {"_few_ties": never}),
+        ("from the start of all", {"_few_ties": always}),
     )
-    names = {rounds: "_has_few_ties", interior_point: "_is_narrow"}
     for name, changes in asked:
         with ExitStack() as stack:
-            for owner, when in changes:
-                stack.enter_context(replaced(owner, names[owner], when))
+            for attribute, when in changes.items():
+                stack.enter_context(replaced(interior_point, attribute, when))
             tries_row(name, problems)
     for factor in (0.01, 0.1, 10.0, math.inf):
         with replaced(interior_point, "_NARROW", factor * interior_point._NARROW):

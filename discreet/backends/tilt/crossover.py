@@ -11,14 +11,13 @@ of the ties (`vertex`). Then it looks at what is wrong:
   If too few ties are left, the tilt moves on as in the dual simplex method: other labels change
   when their losses become equal, and the outcome at which the law has moved by as much as that
   share was outside is a tie.
-- The new tilt contradicts labels: they change.
+- The new tilt contradicts labels: they change. What changes a second time is a tie.
 
 Under linear measures of leakage the vertex is that of a small linear program instead (`program`).
 
 The first active set comes from an interior estimator, in which a guess is active where its
-probability exceeds its reduced loss. Where more outcomes hesitate than an optimum needs, or no
-interior estimator is known, a tilt gives the labels and moves on from tie to tie towards the law
-that is expected. The Bayes rule, whose tilt is 0, is enough where few outcomes can be ties.
+probability exceeds its reduced loss. Where more outcomes hesitate than an optimum needs, it comes
+from the tilt alone, which moves on from tie to tie.
 
 Source: discreet, docs/theory.md (at most (m − 1) n ties; the crossover). Many labels that change
 along one direction: I. Maros, "A generalized dual phase-2 simplex algorithm", European Journal of
@@ -69,69 +68,44 @@ def crossover(
     if is_linear(problem):
         sift = solve_by_sifting(problem, tilt, precision, columns, gap, deadline=deadline)
         return sift[0] if sift is not None and sift[1].optimal else None
-    if _has_linear(problem) or (columns is None and not is_entropic(problem)):
-        return None
+    if any(term.priced and term.measure.name in LINEAR for term in problem.terms):
+        return None  # a linear measure beside one that is not
     # What is nearly known may be far off.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         active = _ActiveSet(problem, problem.loss + tilt @ problem.p_xz)
-        if columns is None:
-            deviation = active.announce(tilt, float(multipliers[0]))
-            active.enter(deviation)
-        else:
-            deviation = active.aim(columns)
-            if not active.hesitate(columns):
-                active.enter(deviation)
-        start = Point(active.certain, tilt, multipliers)
-        return _pivot(active, deviation, start, precision, gap)
-
-
-def cross_from_bayes(problem: Problem, precision: Precision, gap: float) -> Point | None:
-    """The same from the Bayes rule, whose law shows where that within the budgets is."""
-    if _has_linear(problem):
-        return None
-    nothing = np.zeros((problem.m, problem.n))
-    error = max(problem.constant_error, Precision.nonzero)
-    prices = np.array([error / term.level if term.priced else 0.0 for term in problem.terms])
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        active = _ActiveSet(problem, problem.loss)
-        deviation = active.shrink()
-        active.enter(deviation)
-        return _pivot(active, deviation, Point(active.certain, nothing, prices), precision, gap)
-
-
-def _has_linear(problem: Problem) -> bool:
-    return any(term.priced and term.measure.name in LINEAR for term in problem.terms)
-
-
-def _pivot(
-    active: _ActiveSet, deviation: Array, start: Point, precision: Precision, gap: float
-) -> Point | None:
-    """The vertex that an active set leads to, from the deviation of a law and from duals."""
-    problem = active.problem
-    multipliers = start.multipliers
-    for _ in range(_PIVOTS):
-        if not active.ties:
-            return None
-        vertex = active.vertex()
-        columns = vertex.near(deviation)
-        if columns is None:
-            return None
-        # As the shares sum to one, none is above one then.
-        solvable = columns.min() >= -Precision.settled and active.shares <= active.most_shares
-        solved = vertex.solve(columns, start.tilt, multipliers, precision) if solvable else None
-        if solved is None:
-            active.leave(vertex, columns)
-            continue
-        wrong = active.relabel(problem.loss + solved.tilt @ problem.p_xz, solved, precision)
-        if solved.columns.min() >= 0.0 and not wrong:
-            active.certain[:, sorted(active.ties)] = solved.columns
-            found = Point(active.certain, solved.tilt, solved.multipliers)
-            narrow = gap == math.inf or proven_width(problem, found, precision) <= gap
-            return found if narrow else None
-        multipliers = solved.multipliers
-        deviation = vertex.deviation(solved.columns)
-        if solved.columns.min() < 0.0:
-            active.leave(vertex, solved.columns)
+        deviation = None if columns is None else active.hesitate(columns)
+        if deviation is None and is_entropic(problem):
+            deviation = active.cut(tilt, float(multipliers[0]))
+        elif deviation is None:
+            if columns is None:
+                return None
+            deviation = active.nearest(columns)
+        for _ in range(_PIVOTS):
+            if not active.ties:
+                return None
+            vertex = active.vertex()
+            start = vertex.near(deviation)
+            if start is None:
+                return None
+            # As the shares sum to one, none is above one then.
+            solvable = start.min() >= -Precision.settled and active.shares <= active.most_shares
+            solved = vertex.solve(start, tilt, multipliers, precision) if solvable else None
+            if solved is None:
+                active.leave(vertex, start)
+                continue
+            wrong = active.relabel(problem.loss + solved.tilt @ problem.p_xz, solved, precision)
+            if solved.columns.min() >= 0.0 and not wrong:
+                active.certain[:, sorted(active.ties)] = solved.columns
+                found = Point(active.certain, solved.tilt, solved.multipliers)
+                return (
+                    found
+                    if gap == math.inf or proven_width(problem, found, precision) <= gap
+                    else None
+                )
+            multipliers = solved.multipliers
+            deviation = vertex.deviation(solved.columns)
+            if solved.columns.min() < 0.0:
+                active.leave(vertex, solved.columns)
     return None
 
 
@@ -143,59 +117,56 @@ class _ActiveSet:
     """
 
     def __init__(self, problem: Problem, losses: Array) -> None:
-        self.problem = problem
+        self._problem = problem
         self._losses = losses
         self.labels = first_least(losses)
         # Priors that are no equation.
         self._exact = sum(len(term.groups) for term in problem.terms if term.budget.perfect)
         self.certain = one_hot(self.labels, problem.m)
         self.ties = dict[int, Array]()
+        self._changed = np.zeros(problem.N, dtype=bool)
 
-    def hesitate(self, columns: Array) -> bool:
-        """Make ties where an interior estimator [m, N] hesitates; whether any do, and not too
-        many.
+    def hesitate(self, columns: Array) -> Array | None:
+        """Ties where an interior estimator [m, N] hesitates; the deviation of its law. None where
+        none or too many do.
         """
-        problem = self.problem
+        problem = self._problem
         likeliest = columns.argmax(axis=0)
         active = columns * problem.p_z > self._losses - self._losses.min(axis=0)
         active[likeliest, np.arange(problem.N)] = True
         if not 0 < np.count_nonzero(active) - problem.N <= self.most_shares:
-            return False
+            return None
         self.labels = likeliest
         self.certain = one_hot(likeliest, problem.m)
         hesitating = np.flatnonzero(np.add.reduce(active, 0) > 1)
         self.ties = {
             tie: np.where(active[:, tie], columns[:, tie], 0.0) for tie in hesitating.tolist()
         }
-        return True
+        return self._aimed(columns @ problem.deviations.T)
 
-    # -- the deviation [m, n] of the law that is expected
-    # ----------------------------------------------------------------------------------------------
+    def nearest(self, columns: Array) -> Array:
+        """Make those of the least margins ties; the deviation of the law of an interior estimator
+        [m, N].
+        """
+        self._least(min(self._problem.N, self.most_shares))
+        return self._aimed(columns @ self._problem.deviations.T)
 
-    def aim(self, columns: Array) -> Array:
-        """That of an interior estimator [m, N]; 0 of a secret that must not leak."""
-        deviation = np.asarray(columns @ self.problem.deviations.T)
-        for term in self.problem.terms:
+    def _aimed(self, deviation: Array) -> Array:
+        """What a law [m, n] is to be: that of a secret that must not leak is 0."""
+        for term in self._problem.terms:
             deviation[:, term.rows] *= not term.budget.perfect
         return deviation
 
-    def shrink(self) -> Array:
-        """That of the labels, the Bayes rule, as much smaller as each budget asks."""
-        problem = self.problem
-        deviation = np.asarray(self.certain @ problem.deviations.T)
-        for term, leakage in zip(problem.terms, problem.bayes_leakages.tolist(), strict=True):
-            if leakage > term.budget.amount:
-                deviation[:, term.rows] *= math.sqrt(term.budget.amount / leakage)
-        return deviation
-
-    def announce(self, tilt: Array, multiplier: float) -> Array:
-        """That of duals, for mutual information.
+    def cut(self, tilt: Array, multiplier: float) -> Array:
+        """Make as many ties as a law has equations; the deviation [m, n] that duals announce, which
+        the first come near.
 
         It is in proportion to s_i π_j (r_ij − 1), with the masses of the labels and r_ij in
         proportion to e^{t_ij/μ} so that Σ_i s_i r_ij is one, and leaks about the budget; 0 at
-        budget 0.
+        budget 0. A tie enters as the tilt moves towards what others cannot make up, by which their
+        losses stay equal. After a few, those of the least margins are ties, too.
         """
-        problem = self.problem
+        problem = self._problem
         laws = plain_law(problem, self.certain).groups
         most = -Precision.no_evidence
         announced = np.zeros_like(tilt)
@@ -206,36 +177,25 @@ class _ActiveSet:
             ratio = (ratio - excess) / (1.0 + excess)
             leaks += float(law.mass @ (phi_divergence(ratio) @ law.p_x))
             announced[:, rows] = law.mass[:, None] * law.p_x * ratio
-        return announced * math.sqrt(problem.budget / max(leaks, Precision.nonzero))
-
-    # -- ties
-    # ----------------------------------------------------------------------------------------------
-
-    def enter(self, deviation: Array) -> None:
-        """Make as many ties as a law has equations, the first so that they come near that
-        deviation [m, n].
-
-        A tie enters as the tilt moves towards what others cannot make up, by which their losses
-        stay equal. After a few, those of the least margins are ties, too.
-        """
-        problem = self.problem
-        count = min(problem.N, (problem.m - 1) * (problem.n - len(problem.groups)))
-        reached = self.certain @ problem.deviations.T
+        announced *= math.sqrt(problem.budget / max(leaks, Precision.nonzero))
+        count = min(problem.N, (problem.m - 1) * (problem.n - len(laws)))
+        reached = np.concatenate([law.deviation for law in laws], axis=1)
         for _ in range(min(count, _PIVOTS)):
             if self.ties:
-                near = (vertex := self.vertex()).near(deviation)
-                reached = deviation if near is None else vertex.deviation(near)
-            missing = deviation - reached
+                near = (vertex := self.vertex()).near(announced)
+                reached = announced if near is None else vertex.deviation(near)
+            missing = announced - reached
             self._enter(-missing / problem.p_x, float((missing * missing / problem.p_x).sum()))
         if count > len(self.ties):
             self._least(count)
+        return announced
 
     def _least(self, count: int) -> None:
         """As many outcomes of the least margins are ties."""
         gap = self._losses - self._losses.min(axis=0)
         gap[self.certain == 1.0] = math.inf
         nearest = first_least(gap)
-        margin = gap.min(axis=0) / self.problem.p_z
+        margin = gap.min(axis=0) / self._problem.p_z
         for tie in margin.argpartition(count - 1)[:count].tolist():
             self._tie(tie, nearest[tie])
 
@@ -244,14 +204,15 @@ class _ActiveSet:
         ties = sorted(self.ties)
         columns = np.array([self.ties[outcome] for outcome in ties]).T
         where = np.array(ties), self.labels[ties], columns / columns.sum(axis=0)
-        return Vertex(self.problem, self.certain, *where)
+        return Vertex(self._problem, self.certain, *where)
 
     def relabel(self, losses: Array, at: Point, precision: Precision) -> bool:
         """Change what contradicts losses [m, N] beyond rounding; whether there is any.
 
-        A tie may get the better guess besides.
+        A label changes once; the second time the outcome is a tie. A tie may get the better guess
+        besides.
         """
-        problem = self.problem
+        problem = self._problem
         self._losses = losses
         better = first_least(losses)
         wrong = np.flatnonzero(better != self.labels)
@@ -266,10 +227,11 @@ class _ActiveSet:
         rounding += 0.125 * dearest * problem.p_z[wrong]
         wrong = wrong[excess > precision.contradicted * rounding]
         for outcome in wrong.tolist():
-            if outcome in self.ties:
+            if self._changed[outcome] or outcome in self.ties:
                 self._tie(outcome, better[outcome])
             else:
                 self._label(outcome, better[outcome])
+        self._changed[wrong] = True
         return bool(wrong.size)
 
     def leave(self, vertex: Vertex, columns: Array) -> None:
@@ -300,14 +262,14 @@ class _ActiveSet:
     @property
     def most_shares(self) -> int:
         """Largest number of such guesses at a vertex: one for each equation of a law."""
-        return (self.problem.m - 1) * (self.problem.n - self._exact)
+        return (self._problem.m - 1) * (self._problem.n - self._exact)
 
     @property
     def _equations(self) -> int:
         """How many shares an optimum has at least: one for each budget that can bind, and for each
         of an exact secret.
         """
-        problem = self.problem
+        problem = self._problem
         exact = sum(
             sum(term.sizes) - len(term.groups) for term in problem.terms if term.budget.perfect
         )
@@ -317,7 +279,7 @@ class _ActiveSet:
         """As the tilt moves in a direction [m, n], labels change; where the law has moved by what
         is missing is a tie.
         """
-        change = direction @ self.problem.deviations
+        change = direction @ self._problem.deviations
         closing = np.einsum("il,il->l", self.certain, change) - change
         gap = self._losses - self._losses.min(axis=0)
         gap += Precision.nonzero
@@ -339,7 +301,7 @@ class _ActiveSet:
             passed = min(int(np.searchsorted(moved, missing)), order.size - 1)
             self._label(order[:passed], nearest[:passed])
             change *= 1.0 / fastest[order[passed]]
-            self._losses = self._losses + change
+            self._losses += change
             self._tie(int(order[passed]), nearest[passed])
 
     def _label(self, outcomes: Any, guesses: Any) -> None:
@@ -351,6 +313,6 @@ class _ActiveSet:
         """An outcome may get a guess besides its label, or besides those that it may
         get already.
         """
-        self.ties.setdefault(outcome, 0.5 * (np.arange(self.problem.m) == self.labels[outcome]))[
+        self.ties.setdefault(outcome, 0.5 * (np.arange(self._problem.m) == self.labels[outcome]))[
             guess
         ] = 0.5

@@ -63,18 +63,19 @@ def solve_interior(
     """The iterate with the narrowest bracket, at budget 0 with the least merit, or a vertex.
 
     `deadline` is on time.perf_counter's clock. `shortcut` finds a vertex next to an iterate, of a
-    bracket within the gap, or None. It is called once where the bracket is narrow, and at the end,
-    unless all are ties. An ending's width counts excess leakage.
+    bracket within the gap, or None. It is called at the start if there are `_few_ties`, once where
+    `_worth_a_try`, and at the end unless all are ties. An ending's width counts excess leakage.
     """
     at, law = _start(model)
+    if _few_ties(model) and (vertex := shortcut(_point(model, at))) is not None:
+        return vertex, Ending("optimal", 0, gap)
     path = _path(model, at)
     search = _Search(model, gap)
     untried = True
     for iteration in count():
         here = _measured(model, at, law, gap)
         search.note(here)
-        narrow = iteration and gap < here.width and _is_narrow(model, here.width)
-        if untried and narrow and not search.undecided:
+        if untried and iteration and gap < here.width and _worth_a_try(model, at, here.width):
             untried = False
             if (vertex := shortcut(_point(model, at))) is not None:
                 return vertex, Ending("optimal", iteration, gap)
@@ -161,10 +162,26 @@ class _Search:
         return many and bool((self.best.estimator > self.best.slack).all())
 
 
-def _is_narrow(model: Model, width: float) -> bool:
-    """Whether the bracket of that width is narrow for as many ties as a vertex has."""
-    most = (model.losses.shape[1] - 1) * (model.values - model.perfect)
-    return bool(width <= _NARROW * most**3)
+def _most_ties(model: Model) -> int:
+    """How many shares a vertex has at most."""
+    return int(model.losses.shape[1] - 1) * (model.values - model.perfect)
+
+
+def _few_ties(model: Model) -> bool:
+    """Whether so few can be ties that the start most often leads to the vertex."""
+    return _most_ties(model) <= 3 + model.perfect and (model.perfect or not model.chart.apart)
+
+
+def _worth_a_try(model: Model, at: Iterate, width: float) -> bool:
+    """Whether the bracket of that width that an iterate proves is narrow for as many as still
+    hesitate.
+    """
+    most = _most_ties(model)
+    if width > _NARROW * most**3:  # too wide even for a single tie
+        return False
+    active = np.add.reduce(model.joined(at.estimator - at.slack) > 0.0, axis=0)
+    ties = max(1, int(np.maximum(active - 1, 0).sum()))
+    return bool(ties <= most and width * ties**3 <= _NARROW * most**3)
 
 
 def _point(model: Model, at: Iterate) -> Point:

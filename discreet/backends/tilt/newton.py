@@ -271,7 +271,7 @@ class Summed(_Related):
         tilts = found[: self._size].reshape(-1, self._p)
         tilts[:-1] += tilts[-1]
         change = self._change(found, products)
-        return self._model.chart.position(change).coordinates, change
+        return change.unknowns[: self._size].reshape(reduced.shape), change
 
 
 @final

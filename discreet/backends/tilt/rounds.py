@@ -36,7 +36,7 @@ import numpy as np
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import within_budget
 from discreet.backends.slack import SLACK, bayes_answer
-from discreet.backends.tilt.crossover import cross_from_bayes, crossover
+from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import Ending, Point, model_of
 from discreet.backends.tilt.passes import (
@@ -179,10 +179,6 @@ def solve_whole(
         )
     if found is not None:
         return found
-    if _has_few_ties(problem):
-        vertex = cross_from_bayes(problem, precision, gap)
-        if vertex is not None:
-            return vertex, Ending("optimal", 0, gap)
     return solve_interior(
         model_of(problem, precision),
         gap=gap,
@@ -192,11 +188,6 @@ def solve_whole(
             problem, at.tilt, at.multipliers, precision, at.columns, gap, limits.deadline
         ),
     )
-
-
-def _has_few_ties(problem: Problem) -> bool:
-    """Whether so few outcomes can be ties that the Bayes rule most often leads to the vertex."""
-    return (problem.m - 1) * (problem.n - problem.perfect) <= 3 + problem.perfect
 
 
 def solve_in_rounds(
