@@ -37,6 +37,7 @@ LINES = {
     "fit": (
         "fit people.csv --hide sex --guess income --ignore guess --leakage 0.5 --seed 0 --out rule"
     ),
+    "plan": "plan --leakage 0.05",
     "monitor": "monitor rule people.csv",
     "problems": "problems",
     "crosscheck": "crosscheck --size 2 --backends tilt,blahut-arimoto",

@@ -219,7 +219,7 @@ def test_a_classifier_and_its_folder_promise_the_same(rule):
     assert [each.promise for each in first.watched] == [each.promise for each in second.watched]
     assert [each.name for each in first.watched] == ["sex", "old"]
     assert first.watched[1].groups == (False, True)
-    assert first.watched[0].stated.sum() == 500
+    assert first.watched[0].stated.sum() == 1000
     bare = ds.Monitor(
         rule[0].budgets_,
         guesses=GUESSES,
