@@ -185,7 +185,7 @@ def _show_prospects(found: Prospects, out: str, force: bool, as_json: bool) -> N
     contents["prospects.json"] = json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n"
     written = write_folder(out, contents, {"command": "discreet fit --frontier"}, overwrite=force)
     screen.show(found.to_dict, lambda _: found.tables(), as_json=as_json)
-    screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
+    screen.say(f"wrote {' and '.join(map(str, written))}")
 
 
 def _groups(given: list[str] | None, hidden: Any) -> Any:

@@ -75,7 +75,7 @@ def people_needed(
             raise InputError(f"{_MOST:,} people cannot show a budget of {amount:g}; ask for more")
     low = high // 2
     while high > _CLOSE * low + 1:
-        middle = int(np.sqrt(low * high))
+        middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
 

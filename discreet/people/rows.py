@@ -115,7 +115,7 @@ _IDENTIFIES = 0.5  # of the people have a text or a whole number of their own
 _FEW = 50  # of such are no sign that they say who a person is
 _MEASURED = 0.1  # of the people have values of their own in a column that tells people apart,
 _SHARED = 10  # and so many share a value there; more share one that stands for missing ones
-_REPEATED = 0.01  # of the rows are a sign that persons have several
+_REPEATED = 0.05  # of the rows are a sign that persons have several
 
 
 def warnings_about(rows: Rows) -> list[str]:

@@ -280,6 +280,4 @@ def _least_sum(
 
 def fractions(values: Array) -> Array:
     """The same numbers as fractions, in an array of the same shape."""
-    return np.array([Fraction(value) for value in values.ravel().tolist()], dtype=object).reshape(
-        values.shape
-    )
+    return np.asarray(np.frompyfunc(Fraction, 1, 1)(values))

@@ -20,6 +20,7 @@ pytest.importorskip("sklearn", reason="the extra `people` is not installed")
         {"budget": 0.05, "measure": "parity-difference"},
         {"budget": 0.1, "measure": "parity-difference", "groups": [0.8, 0.2], "guesses": 3},
         {"budget": 0.02},
+        {"budget": 0.05},
         {"budget": 0.3, "measure": "local-differential-privacy"},
     ],
 )
