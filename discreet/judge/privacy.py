@@ -236,7 +236,7 @@ def privacy(
     told = [
         group
         for group in private
-        if np.count_nonzero(group.law.p_x) > 1 and not group.law.is_constant
+        if np.count_nonzero(group.law.p_x) > 1 and not (group.law.is_constant and doubt < math.inf)
     ]
     if not told:
         return Privacy(0.0)

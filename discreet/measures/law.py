@@ -88,7 +88,7 @@ class OutputLaw:
 
     @cached_property
     def is_constant(self) -> bool:
-        """Whether one guess is made and no other, so that nothing leaks."""
+        """Whether one guess is made and no other, so that nothing leaks; if its doubt is finite."""
         alone = np.count_nonzero(self.mass) == 1 and not np.any(self.off)
         return self.mass.size == 1 or alone
 
@@ -179,7 +179,7 @@ class OutputLaw:
         by that relative amount. What an entry may be is an interval around x (docs/theory.md,
         section 10).
         """
-        if self.is_constant or np.count_nonzero(self.p_x) <= 1:
+        if (self.is_constant and perturbation < np.inf) or np.count_nonzero(self.p_x) <= 1:
             return 0.0
         measure = self.measure
         wrong = self.wrong

@@ -111,7 +111,7 @@ def take_rows(table: Any, rows: Codes) -> Any:
 # -- what a table of people should not have
 # --------------------------------------------------------------------------------------------------
 
-_IDENTIFIES = 0.5  # of the people have a text or a whole number of their own
+_IDENTIFIES = 0.8  # of the people have a text or a whole number of their own
 _FEW = 50  # of such are no sign that they say who a person is
 _MEASURED = 0.1  # of the people have values of their own in a column that tells people apart,
 _SHARED = 10  # and so many share a value there; more share one that stands for missing ones

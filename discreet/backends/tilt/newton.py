@@ -187,7 +187,7 @@ class _Related(System):
             self._size : self._border, self._border :
         ].T
         diagonal[self._pairs] /= inner.multipliers
-        matrix[np.arange(size), np.arange(size)] += diagonal
+        matrix.flat[:: size + 1] += diagonal
         return matrix
 
     def _right(self, towards: Array) -> Array:

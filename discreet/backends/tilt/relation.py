@@ -50,6 +50,8 @@ from discreet.numerics.rounding import UNIT
 _FAR = -5.0  # a log ratio below it makes coordinates about posteriors
 # Of an inverse Hessian, times the mass: more only takes digits from other directions.
 _STEEPEST = 1e6
+# A mass of a private value and a guess below it has no digits; divisions by it are none by 0.
+_LEAST_BASE = 2.0**-1020
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,8 +252,7 @@ class Block(ABC):
         mass = coordinates[:, 0]
         base = mass[:, None] * self.p_x
         deviation = (coordinates[:, 1:] @ self.lift.T) * self.p_x
-        ratio = np.divide(deviation, base, out=np.zeros_like(base), where=base > 0.0)
-        x = np.maximum(ratio, -1.0 + UNIT)
+        x = np.maximum(deviation / np.maximum(base, _LEAST_BASE), -1.0 + UNIT)
         return mass, base * (1.0 + x), deviation, x
 
 
