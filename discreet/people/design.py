@@ -355,7 +355,8 @@ def people_rule(
 ) -> Rule:
     """A rule whose ties are at these points [K, guesses + groups] as one for people.
 
-    Where several people tie at one point, each of them needs a coin of their own.
+    Where several people tie at one point, or a second tilt draws for many, each of them needs a
+    coin of their own.
     """
     ties = [
         {"point": p, "column": c}
@@ -375,7 +376,7 @@ def people_rule(
             "second": second and second.to_dict(),
         },
         "ignore": {"probability": rule.share, "towards": rule.towards.tolist()},
-        "coins": "ids" if len(distinct) < len(ties) else "records",
+        "coins": "ids" if second or len(distinct) < len(ties) else "records",
         "about": about,
     }
     return Rule.sealed(document, check_key(key))

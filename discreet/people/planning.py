@@ -90,7 +90,7 @@ def _shares(given: int | Sequence[float], what: str) -> Array:
 
 
 @dataclass(frozen=True)
-class Prospect:
+class PromisePoint:
     """What is expected of the best rule for a budget, if people are as the model says.
 
     budget   that is promised or, of several sensitive columns, the factor of those asked for
@@ -118,9 +118,9 @@ class Prospects:
     people: int
     plain_error: float
     constant_error: float
-    points: tuple[Prospect, ...]
+    points: tuple[PromisePoint, ...]
 
-    def __iter__(self) -> Iterator[Prospect]:
+    def __iter__(self) -> Iterator[PromisePoint]:
         return iter(self.points)
 
     def to_dict(self) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def prospects_of(
             made.diluted_error(lottery) for made, lottery in zip(designs, lotteries, strict=True)
         ]
         best = int(np.argmin(errors))
-        points.append(Prospect(budget, errors[best], lotteries[best].share))
+        points.append(PromisePoint(budget, errors[best], lotteries[best].share))
     first = designs[0]
     return Prospects(
         measures,
