@@ -32,6 +32,8 @@ from discreet.people.evaluation import Limits
 from discreet.people.extremes import leakage_of, limits_of, lowest_of
 from discreet.people.labels import TOGETHER, about, by_name, column, columns_of, encode_labels
 from discreet.people.labels import groups as joined_groups
+from discreet.people.published import FEWEST
+from discreet.people.secrets import RARE
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.frames import Codes
 from discreet.showing.data import plain
@@ -100,6 +102,8 @@ class Watched:
         about.
         """
         group = _codes(values, self.groups, "sensitive_features")
+        if RARE in self.groups:  # to which every group that has no name belongs
+            group = np.where(group < 0, self.groups.index(RARE), group)
         if not self.measure.conditional:
             return group
         known = _codes(column(truth, "truth"), self.truths, "truth")
@@ -309,6 +313,8 @@ def _watched(
     table = None if stated is None else np.asarray(stated, dtype=np.float64)
     if table is not None and table.shape != counts.shape:
         table = None  # of a constant guess, or without the truths
+    if table is not None:  # a file does not state the counts of few people
+        table = np.where(np.isnan(table), 0.5 * FEWEST, table)
     return Watched(name, budget, tuple(groups), known, table, counts)
 
 

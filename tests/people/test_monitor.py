@@ -10,7 +10,9 @@ from sklearn.linear_model import LogisticRegression
 
 import discreet as ds
 from discreet.measures.registry import CONDITIONAL, MEASURES, measure_of
-from discreet.people.extremes import leakage_of
+from discreet.people.extremes import leakage_of, lowest_of
+from discreet.people.monitor import _watched
+from discreet.people.secrets import RARE
 from discreet.problems.constraint import LeakageBudget
 
 GROUPS = ("f", "m")
@@ -226,3 +228,22 @@ def test_a_classifier_and_its_folder_promise_the_same(rule):
         groups={name: rule[0].hidden_[name] for name in ("sex", "old")},
     )
     assert bare.watched[0].stated is None
+
+
+def test_a_cell_that_a_file_withholds_disables_no_alarm():
+    """The table of a rule's file is null where fewer than five people are; a monitor that reads it
+    as no number would never raise an alarm.
+    """
+    budget = LeakageBudget(0.05, measure_of("parity-difference"))
+    watched = _watched("", budget, (0, 1), ("f", "m"), None, [[None, 120.0], [200.0, 180.0]])
+    region = watched.region(0.05)
+    assert np.isfinite([region.radius, *region.low.ravel(), *region.high.ravel()]).all()
+    watched.counts += np.array([[900.0, 100.0], [100.0, 900.0]])
+    assert lowest_of(watched.measure, watched.region(0.05)) > 0.05
+
+
+def test_rare_groups_are_watched_together():
+    budget = LeakageBudget(0.05, measure_of("parity-difference"))
+    monitor = ds.Monitor(budget, guesses=(0, 1), groups=("f", "m", RARE))
+    monitor.update(["f", "m", "x", "y"], [0, 1, 0, 1])
+    assert monitor.watched[0].counts.tolist() == [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
