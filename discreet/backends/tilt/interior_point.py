@@ -1,22 +1,21 @@
-"""Primal–dual interior point, predictor and corrector, for budgets from 0 to just under the Bayes
-rule's leakage.
+"""Primal–dual interior point with predictor and corrector, for budgets from 0 to just below the
+leakage of the Bayes rule.
 
-Start: columns are inversely proportional to the slacks that losses have under no tilt, so the
-products of an outcome agree. They are blended with a draw from their law to keep the budget. The
-tilt is that of the law, and gives the slacks.
+Start: columns are inversely proportional to the slacks of the untilted losses, so all products of
+an outcome are equal. The columns are blended with a draw from their law until they keep the budget.
+The tilt is that of the law, and determines the slacks.
 
-Step: Mehrotra's predictor aims at products of 0. How far it can be followed shows how far they can
-fall. It also shows how the mass of each guess is going to change, about which the log ratios are
-linearised again. The corrector aims at products that can be reached, with a second-order
-correction.
+Step: Mehrotra's predictor aims at products of 0. The length of the feasible step shows how far the
+products can fall, and how the mass of each guess will change; log ratios are linearised again about
+those masses. The corrector aims at reachable products with a second-order correction.
 
-Length: as long as all outcomes but a few allow, since outcomes are coupled by the law and the tilt
-only. The columns of those few go as far as they can, and their slacks are raised together (`_costs`
-says how many they may be). Log ratios are linear in small changes only, so there is a limit to what
-the next law may leak.
+Length: outcomes are coupled only by the law and the tilt, so the step is as long as all but a few
+outcomes allow. The columns of those few go as far as they can, and their slacks are raised together
+(`_costs` limits how many). Log ratios are linear only in small changes, so the leakage of the next
+law is bounded.
 
-End: when the bracket that the iterate proves is within the gap, or no longer improves. The best
-iterate is returned.
+End: the iteration stops when the bracket is within the gap, or no longer improves, and returns the
+best iterate.
 
 Source: docs/theory.md, section 13; S. Mehrotra, SIAM J. Optim. 2 (1992) 575–601.
 """
@@ -38,17 +37,19 @@ from discreet.backends.tilt.relation import JointLaw
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import SMALLEST, UNIT
 
-_TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and next to it
-# Of an outcome's best guess, in errors of the best constant guess; at perfect privacy: the other.
+_TO_BOUNDARY = (0.9, 0.99)  # share of the longest step: far from the optimum, and close to it
+# Initial slack of each best guess, relative to the error of the best constant guess: in general,
+# and under perfect privacy.
 _FIRST_SLACK = (0.1, 0.3)
-# Times the budget, or what the last iterate leaks if that is more: so much may an iterate leak.
+# An iterate may leak this multiple of the budget, or of the leakage of the last iterate if that is
+# larger.
 _LEAKS = 2.0
-# Error by outcomes left behind: of all products; of a guess's mass, for log ratios of order one.
+# Error allowed from outcomes left behind: relative to all products, and to a guess's mass for log
+# ratios of order one.
 _ALLOWED = 0.1
-# Relative width of the bracket at which the next vertex is most often optimal:
-# benchmarks/ablation.py.
+# Relative width of the bracket at which the next vertex is usually optimal: benchmarks/ablation.py.
 _NARROW = 1e-5
-# Iterations in which the bracket has not narrowed and the products have not halved before giving up
+# The iteration gives up after this many iterations without a narrower bracket or halved products.
 _PATIENCE = 15
 
 
@@ -60,11 +61,13 @@ def solve_interior(
     deadline: float = math.inf,
     shortcut: Callable[[Point], Point | None] = lambda _: None,
 ) -> tuple[Point, Ending]:
-    """The iterate with the narrowest bracket, at budget 0 with the least merit, or a vertex.
+    """Return the iterate with the narrowest bracket (under perfect privacy, with the least merit),
+    or a vertex.
 
-    `deadline` is on time.perf_counter's clock. `shortcut` finds a vertex next to an iterate, of a
-    bracket within the gap, or None. It is called at the start if there are `_few_ties`, once where
-    `_worth_a_try`, and at the end unless all are ties. An ending's width counts excess leakage.
+    `deadline` is on time.perf_counter's clock. `shortcut` returns a vertex close to an iterate
+    whose bracket is within the gap, or None. It is called at the start if `_few_ties`, once when
+    `_worth_a_try`, and at the end unless all outcomes are ties. The width of an ending includes
+    excess leakage.
     """
     at, law = _start(model)
     if _few_ties(model) and (vertex := shortcut(_point(model, at))) is not None:
@@ -96,13 +99,13 @@ def solve_interior(
 class _Measured:
     """An iterate, its law, and how good it is.
 
-    leaked    what the levels are compared with [C]
-    products  Σ_l w_l Σ_i P_il z_il, which is m τ on the central path
-    error     error probability, plus what blending with a constant guess costs where leakage
+    leaked    the leakages that are compared with the levels [C]
+    products  Σ_l w_l Σ_i P_il z_il, which equals m τ on the central path
+    error     error probability, plus the cost of blending with a constant guess if the leakage
               exceeds the budget
-    width     relative, of the bracket that the iterate proves, up to rounding
-    merit     width over gap, or excess leakage over what rounding explains, whichever is larger;
-              the iteration is done where merit ≤ 1
+    width     relative width of the bracket that the iterate proves, up to rounding
+    merit     the larger of width/gap and excess leakage in units of rounding; the iteration ends at
+              merit ≤ 1
     """
 
     at: Iterate
@@ -115,7 +118,7 @@ class _Measured:
 
 
 class _Search:
-    """The best iterate so far, what it lacks in gaps, and whether the search still makes
+    """The best iterate so far, its distance from the gap, and whether the search still makes
     progress.
     """
 
@@ -129,7 +132,7 @@ class _Search:
         self.best: Iterate
 
     def note(self, here: _Measured) -> None:
-        """Progress is a narrower bracket, or products that have halved."""
+        """Record an iterate. Progress means a narrower bracket, or products that have halved."""
         self._since += 1
         done = here.merit <= 1.0
         by_merit = self._model.perfect or done
@@ -146,7 +149,7 @@ class _Search:
             self._since = 0
 
     def reason(self, here: _Measured, exhausted: bool, deadline: float) -> str:
-        """Why the iteration ends here; empty if it goes on."""
+        """Return why the iteration ends here; the empty string if it continues."""
         if here.merit <= 1.0:
             return "optimal"
         if self._since >= _PATIENCE:
@@ -157,24 +160,26 @@ class _Search:
 
     @property
     def undecided(self) -> bool:
-        """Whether all guesses of all outcomes are active, so that the tilt tells none apart."""
+        """True if all guesses of all outcomes are active, so that the tilt does not distinguish
+        outcomes.
+        """
         many = self._model.outcomes > self._model.values
         return many and bool((self.best.estimator > self.best.slack).all())
 
 
 def _most_ties(model: Model) -> int:
-    """How many shares a vertex has at most."""
+    """Return the largest number of shares of a vertex."""
     return int(model.losses.shape[1] - 1) * (model.values - model.perfect)
 
 
 def _few_ties(model: Model) -> bool:
-    """Whether so few can be ties that the start most often leads to the vertex."""
+    """Return True if there can be so few ties that the start usually leads to the vertex."""
     return _most_ties(model) <= 3 + model.perfect and (model.perfect or not model.chart.apart)
 
 
 def _worth_a_try(model: Model, at: Iterate, width: float) -> bool:
-    """Whether the bracket of that width that an iterate proves is narrow for as many as still
-    hesitate.
+    """Return True if an iterate's bracket is narrow enough for the number of outcomes that are
+    still undecided.
     """
     most = _most_ties(model)
     if width > _NARROW * most**3:  # too wide even for a single tie
@@ -194,13 +199,13 @@ def _point(model: Model, at: Iterate) -> Point:
 
 
 def _start(model: Model) -> tuple[Iterate, JointLaw]:
-    """Columns inversely proportional to the slacks under no tilt, blended with a draw within the
-    budget, and their law.
+    """Return the starting point and its law: columns inversely proportional to the untilted slacks,
+    blended with a draw that keeps the budget.
 
-    In the draw no guess adds more to the error than the best constant guess errs. Leakage falls
-    about as the square of the blend; a twentieth more than that asks for, so that the search ends.
-    The multiplier has the size that it takes as budgets shrink, the tilt is μ log ratio of the law,
-    and losses that matter are of the size of the best constant guess's error.
+    In the draw no guess contributes more error than the best constant guess. Leakage falls
+    approximately with the square of the blend; the factor 0.95 makes the search finite. The
+    multiplier has its limiting size for small budgets, the tilt is μ times the log ratio of the
+    law, and relevant losses are of the size of the best constant guess's error.
     """
     nothing = np.zeros((model.losses.shape[1], model.features.shape[1]))
     unit = max(math.sqrt(Precision.nonzero), min(1.0, model.constant_error))
@@ -232,8 +237,8 @@ def _start(model: Model) -> tuple[Iterate, JointLaw]:
 
 
 def _slack(model: Model, tilt: Array, unit: float) -> Array:
-    """Tilted losses less one number for each outcome, so that its least is the first slack × unit ×
-    barrier [K, m, W].
+    """Return tilted losses minus one number per outcome, so that the smallest is the initial slack
+    × unit × barrier [K, m, W].
     """
     tilted = model.losses + tilt @ model.features
     tilted -= tilted.min(axis=1)[:, None]
@@ -246,12 +251,14 @@ def _slack(model: Model, tilt: Array, unit: float) -> Array:
 
 
 def _outcome_products(model: Model, at: Iterate) -> float:
-    """Σ_l w_l Σ_i P_il z_il, which is m τ on the central path."""
+    """Return Σ_l w_l Σ_i P_il z_il, which equals m τ on the central path."""
     return model.total(np.einsum("bil,bil->bl", at.estimator, at.slack))
 
 
 def _path(model: Model, at: Iterate) -> Targets:
-    """The products of the central path at τ = 1, those of the start relative to its outcomes'."""
+    """Return the products of the central path at τ = 1, scaled by those of the starting
+    outcomes.
+    """
     scale = len(at.tilt) / _outcome_products(model, at)
     return Targets(1.0, at.inner.products * scale)
 
@@ -283,16 +290,16 @@ def _measured(model: Model, at: Iterate, law: JointLaw, gap: float) -> _Measured
 def _advance(
     model: Model, here: _Measured, path: Targets, gap: float
 ) -> tuple[Iterate, JointLaw] | None:
-    """One predictor–corrector step, and the law that it leads to; None when linear algebra has
-    broken down.
+    """Return the iterate and law after one predictor–corrector step; None if the linear algebra
+    broke down.
 
-    path: the products of the central path, at τ = 1.
+    path: the products of the central path at τ = 1.
     """
     at = here.at
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         newton = Newton(model, at, here.law)
         total = here.products + float(at.inner.products.sum())
-        # Of the products, by the bracket.
+        # The products, as far as the bracket shows them.
         shown = max(UNIT * total, 2.0 * total - abs(here.width) * here.error)
         costs = _costs(model, at, here.law, _ALLOWED * shown)
         predictor = newton.direction(path.times(0.0))
@@ -316,7 +323,7 @@ def _advance(
 
 
 def _most_leaked(model: Model, leaked: Array) -> Array:
-    """What the next iterate may leak [C]."""
+    """Return the largest leakages allowed for the next iterate [C]."""
     if model.perfect:
         return np.full(leaked.size, math.inf)
     reached = np.maximum(model.chart.levels, leaked)
@@ -324,10 +331,10 @@ def _most_leaked(model: Model, leaked: Array) -> Array:
 
 
 def _costs(model: Model, at: Iterate, law: JointLaw, room: float) -> Array:
-    """The error caused by leaving an outcome behind, as a share of what is allowed [K, W].
+    """Return the error caused by leaving an outcome behind, relative to what is allowed [K, W].
 
-    room: error allowed in the products. That in the mass of a guess is a share of the relative
-    changes of posteriors that the budget allows.
+    room: error allowed in the products. The error allowed in the mass of a guess is a share of the
+    relative changes of posteriors within the budget.
     """
     costs = model.mass / room
     if not model.perfect:
@@ -337,8 +344,8 @@ def _costs(model: Model, at: Iterate, law: JointLaw, room: float) -> Array:
 
 
 def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
-    """The longest step that stays inside but for outcomes whose costs add up to at most 1; inf if
-    nothing ends it.
+    """Return the longest step that stays inside, except for outcomes whose costs sum to at most 1;
+    inf if unbounded.
     """
     falls = np.maximum.reduce(step.falls, axis=0)
     length = _to_boundary(float(np.maximum.reduce(falls, axis=None)))
@@ -353,29 +360,30 @@ def _length(model: Model, at: Iterate, costs: Array, step: Step) -> float:
 
 
 def _to_boundary(fall: float) -> float:
-    """The step by which what falls by that share of itself, relative to a whole step, is 0."""
+    """Return the step at which a value reaches 0, if a whole step reduces it by this share of
+    itself.
+    """
     return 1.0 / fall if fall > 0.0 else math.inf
 
 
 def _affordable(costs: Array, falls: Array) -> float:
-    """The longest step, at most 1, with Σ cost × (its excess over an outcome's own longest step) ≤
-    1.
+    """Return the longest step, at most 1, with Σ cost × (excess over the outcome's own longest
+    step) ≤ 1.
     """
     order = (falls > 1.0).ravel().nonzero()[0]
     order = order[(-falls.take(order)).argsort()]
     costs = costs.take(order)
     ends = 1.0 / falls.take(order)
-    # With the first, the first two, … left behind.
+    # Step lengths with the first, the first two, … outcomes left behind.
     reached = (1.0 + (costs * ends).cumsum()) / costs.cumsum()
-    reached[:-1][reached[:-1] > ends[1:]] = math.inf  # the next ends before
+    reached[:-1][reached[:-1] > ends[1:]] = math.inf  # the next outcome ends the step earlier
     return min(1.0, float(np.minimum.reduce(reached)))
 
 
 def _take_step(model: Model, at: Iterate, step: Step, length: float, share: float) -> Iterate:
-    """The iterate after a step of that length. Its arrays are those of the step, which are
-    overwritten.
+    """Return the iterate after a step of this length. The arrays of the step are overwritten.
 
-    No outcome comes nearer to its boundary than 1 − share of what it was.
+    No outcome loses more than `share` of its distance to the boundary.
     """
     estimator = step.estimator
     estimator *= np.minimum(length, share / np.maximum(step.falls[0], share))[:, None]
@@ -388,7 +396,7 @@ def _take_step(model: Model, at: Iterate, step: Step, length: float, share: floa
     slack *= at.slack
     block, place = np.nonzero(length * step.falls[1] > share)
     least = (1.0 - share) * at.slack[block, :, place]
-    # All slacks of an outcome are raised together, which keeps the differences of its losses.
+    # All slacks of an outcome are raised together, which preserves the differences of its losses.
     slack[block, :, place] += (least - slack[block, :, place]).max(axis=1, initial=0.0)[:, None]
     inner = at.inner.moved(step.inner, length)
     return Iterate(estimator, slack, model.tilt_of(inner), inner)

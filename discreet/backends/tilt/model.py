@@ -1,19 +1,18 @@
-"""The problem in the coordinates in which the interior point does not cancel; the point that is
-found, and how the search for it ended.
+"""A problem in coordinates without cancellation, a point of it, and how a search for a point ended.
 
-Losses per unit of outcome mass, ℓ_il = L_il / w_l, and for each outcome the features F_l = (1,
-B'c_l) with c_l = a_l/w_l − π its centred posterior and B [n, n − 1] a basis with π'B = 0 and B'
-diag(π) B = I. A row of duals t_i in R^n is kept as coordinates (α_i, ξ_i), t_i = α_i 1 + B ξ_i, so
-that c_l·t_i is F_l·(α_i, ξ_i); a row u_i = A P_i as (mass s_i, deviation d_i). Near independence s
-is of order one and d tiny, and neither is ever formed from the other.
+Losses are per unit of outcome mass, ℓ_il = L_il / w_l. Each outcome has the features F_l = (1,
+B'c_l), where c_l = a_l/w_l − π is its centred posterior and B [n, n − 1] is a basis with π'B = 0
+and B' diag(π) B = I. A row of duals t_i in R^n is stored as coordinates (α_i, ξ_i) with t_i = α_i 1
++ B ξ_i, so c_l·t_i = F_l·(α_i, ξ_i). A row u_i = A P_i is stored as (mass s_i, deviation d_i). Near
+independence s is of order one and d is tiny, and neither is ever computed from the other.
 
-Outcomes lie in blocks of at most W, of which every array holds one after the other, [blocks, ·, W]:
-each kernel goes through them once, and what it works on meanwhile stays in cache. The last block is
-filled up with outcomes of no mass.
+Outcomes are stored in blocks of at most W, one after the other in each array [blocks, ·, W]. Each
+kernel visits the blocks once, and its intermediate results stay in cache. The last block is padded
+with outcomes of zero mass.
 
-At perfect privacy only d_i = 0 is asked, of rare private values as of common ones. So B then makes
-F_l of the differences p(z_l given x_j) − p(z_l), rotated to independent rows; directions that Z
-says nothing about are dropped.
+Perfect privacy only requires d_i = 0, equally for rare and common private values. So there B makes
+F_l from the differences p(z_l given x_j) − p(z_l), rotated to independent rows; directions in which
+Z carries no information are dropped.
 
 Source: docs/theory.md, section 13 (the structured interior point).
 """
@@ -33,18 +32,17 @@ from discreet.problems.constraint import asks_privacy
 from discreet.problems.duals import no_multipliers
 from discreet.problems.problem import Problem
 
-# Numbers per block for each of the m k entries of the tilt: 512 KiB, half of a usual cache.
+# Numbers in a block for each of the m k entries of the tilt: 512 KiB, half of a typical cache.
 _BLOCK_ENTRIES = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A primal–dual pair of a problem, which may be one of K aggregated outcomes. Nothing is
-    certified.
+    """A primal–dual pair of a problem, whose K outcomes may be aggregates. It is not certified.
 
-    columns      column-stochastic estimator                              [m, K]
-    tilt         duals of u_i                                             [m, n]
-    multipliers  μ ≥ 0 of each constraint: inf at ε = 0, 0 where none is  [C]
+    columns      column-stochastic estimator                                        [m, K]
+    tilt         duals of u_i                                                       [m, n]
+    multipliers  μ ≥ 0 of each constraint: inf at ε = 0, 0 without a constraint     [C]
     """
 
     columns: Array
@@ -53,7 +51,7 @@ class Point:
 
     @classmethod
     def bayes(cls, problem: Problem) -> Point:
-        """The Bayes rule under no tilt: the optimum where it keeps the budget."""
+        """Return the Bayes rule with a tilt of 0, which is optimal if it keeps the budget."""
         nothing = np.zeros((problem.m, problem.n))
         return cls(problem.bayes_estimator, nothing, np.zeros(len(problem.terms)))
 
@@ -62,10 +60,9 @@ class Point:
 class Ending:
     """How an iteration ended.
 
-    reason      "optimal", or what stopped it before: "stalled", "time limit", "iteration limit", …
+    reason      "optimal", or why it stopped earlier: "stalled", "time limit", "iteration limit", …
     iterations  interior-point iterations
-    width       of the bracket that the point proves, relative to its error probability, up to
-                rounding
+    width       relative width of the bracket that the point proves, up to rounding
     """
 
     reason: str
@@ -74,29 +71,29 @@ class Ending:
 
     @property
     def optimal(self) -> bool:
-        """Whether the bracket is as narrow as was asked."""
+        """True if the bracket is as narrow as requested."""
         return self.reason == "optimal"
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A problem lowered for the interior point; k coordinates per guess, N outcomes in K blocks of
-    W.
+    """A problem lowered for the interior point, with k coordinates per guess and N outcomes in K
+    blocks of W.
 
     outcomes  N
-    mass      w_l                        [K, W], 0 beyond the N outcomes
+    mass      w_l                        [K, W], 0 in the padding
     barrier   ω_l / w_l, see below       [K, W]
     losses    ℓ_il                       [K, m, W]
     features  F                          [K, k, W], first row ones
     weighted  F·w                        [K, k, W]
-    chart     the blocks of all constraints, their budgets less the undercut
+    chart     the blocks of all constraints, with their budgets reduced by the undercut
     values    n, rows of p_xz
-    perfect   whether perfect privacy is asked for
-    undercut  relative, of the precision policy
+    perfect   whether perfect privacy is required
+    undercut  relative reserve of the budget, from the precision policy
     constant_error  error probability of the best constant guess
 
-    The products P_il z_il of the central path are τ ω_l / w_l, with ω_l the mean of w_l and 1/N.
-    The path's gap is m τ.
+    On the central path P_il z_il = τ ω_l / w_l, where ω_l is the mean of w_l and 1/N. The gap of
+    the path is m τ.
     """
 
     outcomes: int
@@ -112,24 +109,24 @@ class Model:
     constant_error: float
 
     def total(self, rows: Array) -> float:
-        """Σ_l w_l r_l of rows [K, W]."""
+        """Return Σ_l w_l r_l for rows [K, W]."""
         return float(np.vdot(self.mass, rows))
 
     def joined(self, blocks: Array) -> Array:
-        """[K, r, W] → [r, N]."""
+        """Reshape [K, r, W] to [r, N]."""
         return blocks.transpose(1, 0, 2).reshape(blocks.shape[1], -1)[:, : self.outcomes]
 
     def law_of(self, estimator: Array) -> JointLaw:
-        """The law of (X, Ŷ) under a strictly positive estimator [K, m, W]."""
+        """Return the law of (X, Ŷ) under a strictly positive estimator [K, m, W]."""
         return self.chart.law(np.matmul(estimator, self.weighted.transpose(0, 2, 1)).sum(axis=0))
 
     def tilt_of(self, inner: Inner) -> Array:
-        """The tilt [m, k] of the chart's coordinates."""
+        """Return the tilt [m, k] for coordinates of the chart."""
         return self.chart.position(inner).coordinates @ self.chart.cross
 
 
 def model_of(problem: Problem, precision: Precision) -> Model:
-    """Lower a problem whose private values and outcomes all have positive probability."""
+    """Lower a problem in which all private values and outcomes have positive probability."""
     mass = problem.p_z
     lowered = list[tuple[Block, Array]]()
     if asks_privacy(problem.terms):
@@ -158,8 +155,8 @@ def model_of(problem: Problem, precision: Precision) -> Model:
 
 
 def _private_block(problem: Problem, precision: Precision) -> tuple[Block, Array]:
-    """The block of all rows that must not leak, and its features. Constraints may demand the same:
-    dependent directions are dropped.
+    """Return the block of all rows under perfect privacy, and its features. Constraints may
+    overlap, so dependent directions are dropped.
     """
     private = [term for term in problem.terms if term.budget.perfect]
     groups = [group for term in private for group in term.groups]
@@ -181,7 +178,7 @@ def _private_block(problem: Problem, precision: Precision) -> tuple[Block, Array
 def _block(
     problem: Problem, number: int, group: slice, precision: Precision
 ) -> tuple[Block, Array]:
-    """The block of a group of rows of a constraint, and its features [k, N]."""
+    """Return the block of a group of rows of a constraint, and its features [k, N]."""
     mass = problem.p_z
     measure = problem.terms[number].measure
     undercut = Precision.at(problem, number, precision.gap).undercut
@@ -199,7 +196,7 @@ def _block(
 
 
 def _in_blocks(rows: Array, width: int, beyond: float = 0.0) -> Array:
-    """[r, N] → [K, r, W] with W ≤ width, the last block filled up."""
+    """Reshape [r, N] to [K, r, W] with W ≤ width, padding the last block."""
     r, outcomes = rows.shape
     count = -(-outcomes // width)
     if count == 1:
@@ -210,11 +207,11 @@ def _in_blocks(rows: Array, width: int, beyond: float = 0.0) -> Array:
 
 
 def _basis(p_x: Array) -> Array:
-    """B [n, n − 1] with π'B = 0 and B' diag(π) B = I, from the Householder reflection
-    of sqrt(π).
+    """Return B [n, n − 1] with π'B = 0 and B' diag(π) B = I, from the Householder reflection of
+    sqrt(π).
     """
     root = np.sqrt(p_x / p_x.sum())
-    most = p_x.argmax()  # of the commonest value, so that rare ones stay apart
+    most = p_x.argmax()  # reflect along the most probable value, so that rare values do not mix
     reflector = root.copy()
     reflector[most] += 1.0
     orthogonal = np.eye(root.size) - reflector[:, None] * reflector / reflector[most]
@@ -226,11 +223,11 @@ def _basis(p_x: Array) -> Array:
 def _independent(
     p_x: Array, phi: Array, p_z: Array, groups: Sequence[slice], precision: Precision
 ) -> tuple[Array, Array]:
-    """B [n, k − 1] with π'B = 0 in every group, whose coordinates vanish only under perfect
-    privacy, and the lift back.
+    """Return B [n, k − 1] with π'B = 0 in every group, whose coordinates vanish only under perfect
+    privacy, and the lift back to R^n.
 
-    The rows p(z_l given x_j) / √w_l − √w_l, each at most of length one, are rotated to independent
-    ones. Rows outside the groups are free, and so are those of values of next to no probability.
+    The rows p(z_l given x_j) / √w_l − √w_l, scaled to length at most one, are rotated to
+    independent rows. Rows outside the groups are free, and so are rows of negligible probability.
     """
     likeliest = [group.start + int(p_x[group].argmax()) for group in groups]
     others = np.zeros(p_x.size, dtype=np.bool_)

@@ -1,30 +1,37 @@
-"""One Newton step of the interior point, with all N outcomes eliminated: one augmented system.
+"""One Newton step of the interior point. All N outcomes are eliminated, which leaves one augmented
+system.
 
-The central path is P_il z_il = τ ω_l / w_l (z the slack of guess i at outcome l, per unit of its
-mass; ω the barrier weights of the model), and for multipliers and the slacks of their constraints a
-constant times τ. Eliminating dP, dz and dλ outcome by outcome leaves dU = reduced − M dt, with ψ =
-P/z and M_ii' = Σ_l w_l F_l F_l' (ψ_il δ_ii' − ψ_il ψ_i'l / Σ_k ψ_kl). With the relations between dθ
-and dU (`relation`) this is a symmetric system in (dθ, ρ, dμ):
+On the central path P_il z_il = τ ω_l / w_l, where z is the slack of guess i at outcome l per unit
+of its mass and ω are the barrier weights of the model. The products of the other multipliers and
+their slacks are constant multiples of τ. Eliminating dP, dz and dλ outcome by outcome leaves dU =
+reduced − M dt, with ψ = P/z and M_ii' = Σ_l w_l F_l F_l' (ψ_il δ_ii' − ψ_il ψ_i'l / Σ_k ψ_kl).
+Together with the relations between dθ and dU (`relation`) this gives a symmetric system in (dθ, ρ,
+dμ):
 
-    [ C M C' + K   V        −Γ           ]      for mutual information, with θ = t and C = I:
-    [ V'           0 −G ] K_i = H/μ, H = frame' diag(u_i) frame V_i = (s_i, d_i) G_i = g(u_i)
-    [ −Γ'          −G' c + ε₀/μ ] Γ_i = frame' (u_i ∘ v_i)/μ c = Σ u v²/μ v = ∇g(u)
+    [ C M C' + K   V     −Γ        ]
+    [ V'           0     −G        ]
+    [ −Γ'          −G'   c + ε₀/μ  ]
 
-There is no 1/ε in it. Shifting all t_i together does not change M. What determines this common
-shift is so small that it would drown in M's rounding. There are two remedies, with a guess as
-reference:
+For mutual information θ = t, C = I, K_i = H/μ with H = frame' diag(u_i) frame, V_i = (s_i, d_i),
+G_i = g(u_i), Γ_i = frame' (u_i ∘ v_i)/μ and c = Σ u v²/μ, where v = ∇g(u).
 
-- *Summed*, of smooth measures. The rows of the reference are replaced by the sum of all rows, where
-  M drops out exactly. For guesses that all but exclude a private value, small entries of M would be
-  lost, too. So the rows of all others have coordinates in which these stay small (`Chart.own`).
-- *Apart*, of pieces. There K = diag(σ/λ) has entries of any power of ten, which also differ from
-  guess to guess. So dU and the differences of dt to that of the reference are unknowns of their
-  own, and nothing is added to K at all.
+The system contains no 1/ε. M does not change if all t_i shift together, and the terms that
+determine this common shift are so small that they would be lost in the rounding of M. There are two
+remedies, both with one guess as reference:
 
-At perfect privacy (μ = ∞) only the blocks of M for the directions remain, without the reference.
+- *Summed*, for smooth measures. The rows of the reference are replaced by the sum of all rows, in
+  which M vanishes exactly. For guesses that almost exclude a private value, small entries of M
+  would be lost as well. So the other rows use coordinates in which these entries stay small
+  (`Chart.own`).
+- *Apart*, for piecewise linear measures. There the entries of K = diag(σ/λ) span many orders of
+  magnitude, and differ between guesses. So dU and the differences of dt from the reference are
+  unknowns too, and nothing is added to K.
 
-Gradients are linear in small relative changes only. As g is homogeneous, they may be linearised
-about any multiple of u_i, and the predictor announces which (`anticipate`).
+Under perfect privacy (μ = ∞) the system reduces to the blocks of M for the directions, without the
+reference.
+
+Gradients are linear only in small relative changes. Since g is homogeneous, they may be linearised
+about any multiple of u_i; the predictor determines which one (`anticipate`).
 
 Source: docs/theory.md, section 13; the elimination is that of S. Mehrotra, SIAM J. Optim. 2 (1992)
 for linear programs.
@@ -46,13 +53,14 @@ from discreet.backends.tilt.model import Model
 from discreet.backends.tilt.relation import Inner, JointLaw
 from discreet.numerics.double_double import Array
 
-_SMALLEST_GROWTH = 0.01  # of a guess's mass, as no step goes nearer to the boundary
+# smallest growth of a guess's mass, as no step comes closer to the boundary
+_SMALLEST_GROWTH = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """Strictly inside: estimator P > 0 [K, m, W], slack z > 0 [K, m, W], tilt [m, k], and where it
-    is in the chart.
+    """A strictly interior point: estimator P > 0 [K, m, W], slack z > 0 [K, m, W], tilt [m, k], and
+    the coordinates of the chart.
     """
 
     estimator: Array
@@ -62,7 +70,7 @@ class Iterate:
 
 
 class System(ABC):
-    """The system at one iterate; guesses are in an order in which the reference is the last."""
+    """The system at one iterate. Guesses are permuted so that the reference comes last."""
 
     def __init__(self, model: Model, at: Iterate, law: JointLaw, order: NDArray[np.intp]) -> None:
         self._model = model
@@ -71,26 +79,28 @@ class System(ABC):
         self._order = order
 
     def features(self) -> Iterator[Array]:
-        """Features in blocks [·, W] or, of every guess but the reference, [m − 1, ·, W], of whose
-        products M is summed.
+        """Iterate over features in blocks [·, W], or [m − 1, ·, W] if they differ between the
+        guesses other than the reference. M is summed from their products.
         """
         return iter(self._model.features)
 
     @abstractmethod
     def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
-        """Factorise the system with this M, about masses of guesses, or such as have grown by
-        factors [m].
+        """Factorise the system with this M. Gradients are linearised about the masses of the
+        guesses, times factors `growth` [m] if given.
         """
 
     @abstractmethod
     def solve(self, reduced: Array, products: Array) -> tuple[Array, Inner]:
-        """dt up to a common shift [m, k] and the change of the chart, for reduced [m, k] and the
-        products of the chart's multipliers and slacks [K] aimed at.
+        """Return dt up to a common shift [m, k], and the change of the chart.
+
+        reduced [m, k] is the right-hand side of the outcomes; products [K] are the targets of the
+        chart's multipliers times slacks.
         """
 
     def _factorise(self, matrix: Array, rows: Array, columns: Array) -> None:
-        """Factors of a matrix whose rows and columns are scaled, so that pivots do not depend on
-        units or masses.
+        """Factorise a matrix after scaling rows and columns, so that pivots depend neither on units
+        nor on masses.
         """
         self._matrix = matrix * rows[:, None] * columns
         self._rows = rows
@@ -99,10 +109,10 @@ class System(ABC):
             self._factors, self._pivots, self._singular = dgetrf(self._matrix)
 
     def _refined(self, right: Array, times: int = 1) -> Array:
-        """The solution of the last system, refined so many times."""
+        """Return the solution of the last system after this number of refinements."""
         if not right.size:
             return right
-        if self._singular:  # to working precision: the caller sees a step that is not finite
+        if self._singular:  # to working precision; the caller detects a step that is not finite
             return np.full_like(right, np.nan)
         right = self._rows * right
         found = dgetrs(self._factors, self._pivots, right)[0]
@@ -113,18 +123,18 @@ class System(ABC):
 
 @final
 class Perfect(System):
-    """At perfect privacy the deviations of all guesses but the reference vanish."""
+    """Under perfect privacy the deviations of all guesses but the reference vanish."""
 
     def features(self) -> Iterator[Array]:
-        """Without the first row, of ones."""
+        """Iterate over features without the first row, the ones."""
         return iter(self._model.features[:, 1:])
 
     def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
-        """M itself."""
+        """Factorise M itself."""
         self._factorise(outcomes, np.ones(1), np.ones(1))
 
     def solve(self, reduced: Array, products: Array) -> tuple[Array, Inner]:
-        """Tilts alone."""
+        """Return the change of the tilts; the chart has no other unknowns."""
         others = self._order[:-1]
         tilt = np.zeros_like(reduced)
         right = (reduced + self._law.blocks[0].coordinates)[others, 1:]
@@ -133,7 +143,7 @@ class Perfect(System):
 
 
 class _Related(System):
-    """With the relations between tilts and laws: m guesses, p coordinates, r columns of V, and q
+    """The relations between tilts and laws, with m guesses, p coordinates, r columns of V and q
     shared budgets.
     """
 
@@ -146,7 +156,7 @@ class _Related(System):
         self._r = position.heights.shape[1]
         self._size = position.coordinates.size
         self._border = self._size + position.heights.size
-        # The unknowns in the order of the system, and where the paired ones are.
+        # Indices of the unknowns in the order of the system, and of the paired unknowns.
         numbers = np.arange(at.inner.unknowns.size)
         tilts = numbers[: self._size].reshape(order.size, -1)[order]
         heights = numbers[self._size : self._border].reshape(order.size, -1)[order]
@@ -154,11 +164,11 @@ class _Related(System):
         self._pairs = self._numbers.argsort()[at.inner.paired]
 
     def _residual(self) -> Array:
-        """θ less what the law says it is [m, p]."""
+        """θ minus its value under the law [m, p]."""
         return np.hstack([relation.residual for relation in self._relations])[self._order]
 
     def _without_outcomes(self, growth: Array | None) -> Array:
-        """The matrix without M; growth [m] of the masses about which gradients are linear."""
+        """Return the matrix without M. Gradients are linear about masses times growth [m]."""
         m = len(self._order)
         guesses = np.arange(m)
         size = self._numbers.size
@@ -191,8 +201,8 @@ class _Related(System):
         return matrix
 
     def _right(self, towards: Array) -> Array:
-        """The right-hand side without what the outcomes and the products aimed at add; towards: of
-        the residual of θ.
+        """Return the right-hand side without the contributions of the outcomes and of the target
+        products; towards is the residual of θ to remove.
         """
         chart = self._model.chart
         right = towards
@@ -203,13 +213,13 @@ class _Related(System):
         return right
 
     def _aim(self, right: Array, products: Array) -> Array:
-        """The right-hand side with the products aimed at."""
+        """Add the target products to the right-hand side."""
         right = right.copy()
         right[self._pairs] += products / self._at.inner.multipliers
         return right
 
     def _change(self, found: Array, products: Array) -> Inner:
-        """The change of the chart, from the unknowns in the order of the system."""
+        """Return the change of the chart from the unknowns in the order of the system."""
         at = self._at.inner
         unknowns = np.empty_like(at.unknowns)
         unknowns[self._numbers] = found[: unknowns.size]
@@ -220,8 +230,8 @@ class _Related(System):
 
 @final
 class Summed(_Related):
-    """The rows of the reference are the sums of all; a tilt is that of the reference and what it
-    differs by.
+    """The system whose reference rows are the sums of all rows. The unknowns are the tilt of the
+    reference and the differences from it.
     """
 
     def __init__(self, model: Model, at: Iterate, law: JointLaw, order: NDArray[np.intp]) -> None:
@@ -234,15 +244,15 @@ class Summed(_Related):
             self._coordinates = block_diag(*self._own, np.eye(self._p + others))
 
     def features(self) -> Iterator[Array]:
-        """In the coordinates of the chart's own."""
+        """Iterate over features in the coordinates of `Chart.own`."""
         if self._own is None:
             return super().features()
         towards = self._own.transpose(0, 2, 1)
         return (np.matmul(towards, block) for block in self._model.features)
 
     def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
-        """The matrix, and the part of the right-hand side that does not depend on the products
-        aimed at.
+        """Factorise the matrix, and keep the part of the right-hand side that does not depend on
+        the target products.
         """
         matrix = self._without_outcomes(growth)
         residual = self._residual()
@@ -260,7 +270,7 @@ class Summed(_Related):
         self._factorise(matrix, scale, scale)
 
     def solve(self, reduced: Array, products: Array) -> tuple[Array, Inner]:
-        """All unknowns; the tilt is that of the coordinates."""
+        """Return all unknowns; the coordinates determine the tilt."""
         right = self._aim(self._fixed, products)
         moved = reduced[self._order[:-1]].ravel()
         right[: moved.size] += moved
@@ -276,13 +286,13 @@ class Summed(_Related):
 
 @final
 class Apart(_Related):
-    """The laws and the tilts of all guesses but the reference are unknowns, too; tilts less that of
-    the reference.
+    """The system in which the laws of all guesses, and the differences of tilts from the reference,
+    are unknowns too.
     """
 
     def linearise(self, outcomes: Array, growth: Array | None = None) -> None:
-        """Two more groups of rows: dU + M dt = reduced, and dt less C' times the differences of dθ
-        is 0.
+        """Factorise with two more groups of rows: dU + M dt = reduced, and dt = C' times the
+        differences of dθ.
         """
         matrix = self._without_outcomes(growth)
         inner = len(outcomes)
@@ -311,7 +321,7 @@ class Apart(_Related):
         self._factorise(whole, rows, columns)
 
     def solve(self, reduced: Array, products: Array) -> tuple[Array, Inner]:
-        """All unknowns."""
+        """Return all unknowns."""
         others = self._order[:-1]
         right = self._aim(self._fixed, products)
         laws = reduced[others].ravel()
@@ -322,7 +332,7 @@ class Apart(_Related):
 
 
 def system_of(model: Model, at: Iterate, law: JointLaw) -> tuple[System, NDArray[np.intp]]:
-    """The system at an iterate, and the order of its guesses."""
+    """Return the system at an iterate, and the order of its guesses."""
     reference = _reference(model, law)
     order = np.array([*range(reference), *range(reference + 1, law.mass.size), reference])
     kind = Perfect if model.perfect else Apart if model.chart.apart else Summed
@@ -330,16 +340,18 @@ def system_of(model: Model, at: Iterate, law: JointLaw) -> tuple[System, NDArray
 
 
 def _reference(model: Model, law: JointLaw) -> int:
-    """The guess that excludes no private value, even nearly; at perfect privacy none does."""
+    """Return the guess that is furthest from excluding a private value; under perfect privacy no
+    guess excludes one.
+    """
     return int((law.mass if model.perfect else model.chart.least(law)).argmax())
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A change of the iterate; absolute unless told otherwise.
+    """A change of the iterate; absolute unless stated otherwise.
 
-    estimator, slack   relative: dP/P and dz/z [K, m, W]
-    falls              the largest relative fall of a probability, and of a slack, of each outcome
+    estimator, slack   relative changes dP/P and dz/z                                  [K, m, W]
+    falls              largest relative decrease of a probability, and of a slack, of each outcome
                        [2, K, W]
     """
 
@@ -351,13 +363,15 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Products: of P z barrier × a number, and of the chart's multipliers and slacks [K]."""
+    """Target products: P z in multiples of the barrier, and those of the chart's multipliers and
+    slacks [K].
+    """
 
     outcomes: float
     inner: Array
 
     def times(self, factor: float) -> Targets:
-        """All of them by a factor."""
+        """Return all targets multiplied by a factor."""
         return Targets(factor * self.outcomes, factor * self.inner)
 
 
@@ -380,8 +394,8 @@ class Newton:
         self._system.linearise(self._outcomes)
 
     def anticipate(self, step: Step, length: float) -> None:
-        """Linearise gradients about the masses that a step so long gives the guesses, if one of
-        them loses half or more.
+        """Linearise gradients about the masses after a step of this length, if some guess loses at
+        least half of its mass.
         """
         gained = np.matmul(self._at.estimator * step.estimator, self._model.mass[:, :, None]).sum(
             axis=0
@@ -393,8 +407,8 @@ class Newton:
             )
 
     def direction(self, target: Targets, predictor: Step | None = None) -> Step:
-        """The step towards products of that size; a predictor gives second-order corrections of
-        them.
+        """Return the step towards the target products, with second-order corrections from a
+        predictor if given.
         """
         at = self._at
         curvature = self._curvature
@@ -426,10 +440,10 @@ class Newton:
         return Step(estimator, slack, np.negative(falls, out=falls), inner)
 
     def _schur(self) -> Array:
-        """M over all guesses but the reference, [(m − 1)·rows, (m − 1)·rows].
+        """Return M over all guesses but the reference, [(m − 1)·rows, (m − 1)·rows].
 
-        Off the diagonal blocks it is −G G' with G_i = F·ψ_i sqrt(w / Σ_k ψ_k), one symmetric
-        product. On them ψ_i − ψ_i²/Σ ψ would cancel, so they are formed from ψ_i (Σ_{k≠i} ψ_k)/Σ ψ.
+        The off-diagonal blocks are −G G' with G_i = F·ψ_i sqrt(w / Σ_k ψ_k), one symmetric product.
+        On the diagonal ψ_i − ψ_i²/Σ ψ would cancel, so these blocks use ψ_i (Σ_{k≠i} ψ_k)/Σ ψ.
         """
         rows = self._at.tilt.shape[1] - self._model.perfect
         count = self._others.size

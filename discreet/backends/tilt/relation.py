@@ -1,24 +1,26 @@
-"""How tilts follow the law of (X, Ŷ) under each measure, which is all that a Newton step knows of
-the constraints: always a list of blocks, one for each group of rows that has a prior of its own.
+"""How the tilts depend on the law of (X, Ŷ) under each measure of leakage.
 
-At the optimum t_i is in μ ∂g(u_i). A block gives its tilts coordinates θ_i, in which a step has for
-each guess
+This is all that a Newton step needs to know about the constraints. They form a list of blocks, one
+for each group of rows with a prior of its own.
+
+At the optimum t_i lies in μ ∂g(u_i). A block gives its tilts coordinates θ_i, and a Newton step
+satisfies for each guess, up to residuals,
 
     K_i dθ_i + V_i ρ_i − Γ_i dμ = − C du_i,    V_i' dθ_i = G_i dμ,    with dt_i = C' dθ_i,
 
-up to residuals, and for the budget Σ_i (Γ_i' dθ_i + G_i' ρ_i) = (c + ε₀/μ) dμ. The elimination of
-the outcomes (`newton`) adds C M C' to K.
+and for the budget Σ_i (Γ_i' dθ_i + G_i' ρ_i) = (c + ε₀/μ) dμ. The elimination of the outcomes
+(`newton`) adds C M C' to K.
 
-- A smooth g has θ = t. K = H/μ, with H the inverse of the Hessian of g off its null vector V = u, Γ
-  = H∇g/μ, G = g(u), c = Σ ∇g'H∇g/μ.
-- Of pieces, g(u) = Σ_R max_k (R u)_k: with a height y for each matrix R and the slacks σ = E y − R
-  u ≥ 0, θ are their multipliers λ ≥ 0, so that t = R'λ. K = diag(σ/λ), V = E with ρ = dy, Γ = 0, G
-  = 1. No Hessian is needed.
+- For a smooth g, θ = t. K = H/μ, where H is the inverse of the Hessian of g outside its null vector
+  V = u; Γ = H∇g/μ, G = g(u) and c = Σ ∇g'H∇g/μ.
+- For a piecewise linear g(u) = Σ_R max_k (R u)_k, each matrix R has a height y, with slacks σ = E y
+  − R u ≥ 0. The coordinates θ are the multipliers λ ≥ 0 of the slacks, so t = R'λ. Then K =
+  diag(σ/λ), V = E with ρ = dy, Γ = 0 and G = 1. No Hessian is needed.
 - Perfect privacy leaves the directions of the tilt free.
 
-Where the budget is one of each guess, so is the multiplier μ_i. It is one more coordinate then,
-with the slack of the guess, and without an effect on tilts (C has a row of zeros) unless the budget
-grows with the mass of the guess.
+If every guess has a budget of its own, it also has a multiplier μ_i of its own. This multiplier is
+one more coordinate, paired with the slack of the guess. It has no effect on the tilt (its row of C
+is zero) unless the budget grows with the mass of the guess.
 
 Source: docs/theory.md, sections 13 and 22.
 """
@@ -47,23 +49,25 @@ from discreet.measures.mutual_information import MUTUAL_INFORMATION, phi_diverge
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import UNIT
 
-_FAR = -5.0  # a log ratio below it makes coordinates about posteriors
-# Of an inverse Hessian, times the mass: more only takes digits from other directions.
+_FAR = -5.0  # a smaller log ratio calls for coordinates about posteriors
+# Upper bound of an inverse Hessian, relative to the mass: larger entries only cost other directions
+# their digits.
 _STEEPEST = 1e6
-# A mass of a private value and a guess below it has no digits; divisions by it are none by 0.
+# Joint probabilities below this have no digits left. As a floor it avoids a division by 0.
 _LEAST_BASE = 2.0**-1020
 
 
 @dataclass(frozen=True, eq=False)
 class BlockLaw:
-    """The law of (X, Ŷ) on the rows of a block, with what Newton's method needs of g at u_i.
+    """The law of (X, Ŷ) on the rows of a block, with the quantities of g at u_i that Newton's
+    method needs.
 
     coordinates  (s_i, d_i)                                             [m, k]
     mass         s_i                                                    [m]
     joint        u_i                                                    [m, n]
     deviation    u_i − π s_i = diag(π) B d_i                            [m, n]
     slope        ∇g(u_i) of a smooth measure                            [m, n]
-    gradient     coordinates of ∇g(u_i), or the values R u_i of pieces  [m, p]
+    gradient     ∇g(u_i) in coordinates; if g is piecewise linear, the values R u_i  [m, p]
     leakages     g(u_i)                                                 [m]
     """
 
@@ -86,11 +90,11 @@ class JointLaw:
 
 @dataclass(frozen=True, eq=False)
 class Position:
-    """Where an iterate is in the coordinates of a block.
+    """An iterate in the coordinates of a block.
 
-    coordinates  θ                              [m, p]
-    heights      y [m, r]; not read of smooth measures
-    multiplier   of the budget, if it is shared [q]
+    coordinates  θ                                      [m, p]
+    heights      y [m, r]; smooth measures ignore them
+    multiplier   of the shared budget, if there is one  [q]
     """
 
     coordinates: Array
@@ -100,11 +104,11 @@ class Position:
 
 @dataclass(frozen=True, eq=False)
 class Inner:
-    """Where an iterate is in the coordinates of all blocks, or a change of that.
+    """An iterate in the coordinates of all blocks, or a change of it.
 
-    unknowns  θ [m, p], heights [m, r] and shared multipliers [q], one after the other
-    paired    those that are multipliers ≥ 0 of a constraint  [K]
-    slack     of these constraints                            [K]
+    unknowns  θ [m, p], heights [m, r] and shared multipliers [q], concatenated
+    paired    indices of the unknowns that are multipliers ≥ 0 of a constraint  [K]
+    slack     slacks of these constraints                                       [K]
     """
 
     unknowns: Array
@@ -113,34 +117,34 @@ class Inner:
 
     @property
     def multipliers(self) -> Array:
-        """The unknowns that have a slack [K]."""
+        """The unknowns that are paired with a slack [K]."""
         return self.unknowns[self.paired]
 
     @property
     def products(self) -> Array:
-        """Of multipliers and slacks [K]."""
+        """The products of multipliers and slacks [K]."""
         return self.multipliers * self.slack
 
     def moved(self, step: Inner, length: float) -> Inner:
-        """After a step of that length."""
+        """Return the point that a step of this length reaches."""
         unknowns = self.unknowns + length * step.unknowns
         return replace(self, unknowns=unknowns, slack=self.slack + length * step.slack)
 
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """The linearised relation of a block whose constraint has q = 0 or 1 shared budgets; K, Γ and c
-    times the multiplier, and K without σ/λ.
+    """The linearised relation of a block whose constraint has q = 0 or 1 shared budgets. K, Γ and c
+    are multiplied by the multiplier, and K excludes σ/λ.
 
-    price     the multiplier of each guess; of pieces 1  [m, 1] or [1]
+    price     the multiplier of each guess; 1 if g is piecewise linear  [m, 1] or [1]
     hessian   K                                          [m, p, p]
     null      V                                          [m, p, r]
     bent      Γ                                          [m, p, q]
     leak      G                                          [m, r, q]
-    square    c, the part of each guess                  [m, q]
-    residual  θ less what the law says it is             [m, p]
-    balance   by how much V'θ falls short of G μ         [m, r]
-    value     what a constraint of the coordinate is off [m, p]
+    square    c, the contribution of each guess          [m, q]
+    residual  θ minus its value under the law            [m, p]
+    balance   G μ − V'θ                                  [m, r]
+    value     residuals of the constraints of the coordinates  [m, p]
     """
 
     price: Array
@@ -156,17 +160,17 @@ class Relation:
 
 @dataclass(frozen=True, eq=False)
 class Block(ABC):
-    """A constraint about the private values of a group of rows, with their prior π [n].
+    """A constraint on the private values of a group of rows with prior π [n].
 
-    constraint  its number
-    level       B, less what is kept in reserve
-    lift        coordinates of deviations → R^n, per unit of π  [n, k − 1]
-    frame       (1, basis): coordinates of tilts → R^n          [n, k]
+    constraint  index of the constraint
+    level       B minus a reserve
+    lift        maps coordinates of deviations to R^n, per unit of π  [n, k − 1]
+    frame       (1, basis): maps coordinates of tilts to R^n          [n, k]
 
-    apart       whether slacks over multipliers, which differ from guess to guess by any power of
-                ten, are in the relation
-    paired      the coordinates that have a slack
-    ranks       r, columns of V; where they are no heights, they do not matter
+    apart       True if the relation contains ratios slack/multiplier, which span many orders of
+                magnitude
+    paired      the coordinates that are paired with a slack
+    ranks       r, the number of columns of V; their values matter only if they are heights
     """
 
     measure: Measure
@@ -192,63 +196,67 @@ class Block(ABC):
 
     @cached_property
     def shared(self) -> bool:
-        """Whether one budget and its multiplier are about all guesses."""
+        """True if a single budget and multiplier cover all guesses together."""
         return self.measure.scope is Scope.TOTAL
 
     @property
     def start_level(self) -> float:
-        """What a start may leak."""
+        """The leakage that a starting point may have."""
         return self.level
 
     @property
     @abstractmethod
     def size(self) -> float:
-        """What relative changes x of posteriors the budget allows."""
+        """The relative change of posteriors that the budget allows."""
 
     @property
     def room(self) -> float:
-        """By how much a step may raise the leakage."""
+        """The largest increase of the leakage in one step."""
         return math.inf
 
     @abstractmethod
     def law(self, coordinates: Array) -> BlockLaw:
-        """The law of coordinates [m, k]."""
+        """Return the law for coordinates [m, k]."""
 
     @abstractmethod
     def start(self, law: BlockLaw, unit: float) -> tuple[Position, Array]:
-        """For a law strictly within the budget: tilts of about that size per unit of mass, and the
-        slacks [m, ·] of the coordinates that have one.
+        """Return tilts of size `unit` per unit of mass, and the slacks [m, ·] of the paired
+        coordinates, for a law strictly within the budget.
         """
 
     @abstractmethod
     def relation(self, at: Position, law: BlockLaw) -> Relation:
-        """Linearised about a law."""
+        """Return the relation, linearised about a law."""
 
     @abstractmethod
     def excess(self, at: Position) -> Array:
-        """By how much the rows of the tilt must be lowered to be feasible [m]."""
+        """Return the shift that makes each row of the tilt feasible [m]."""
 
     def leaked(self, law: BlockLaw) -> float:
-        """What the level is compared with: the sum, or the most of a guess."""
+        """Return the leakage that is compared with the level: the sum over guesses, or the largest
+        value of any guess.
+        """
         if self.shared:
             return float(np.add.reduce(law.leakages))
         share = 1.0 if self.measure.scope is Scope.SHARE else law.mass
         return float((law.leakages / share).max())
 
     def counted(self, at: Position, law: BlockLaw) -> float:
-        """The leakage of a shared budget, as the relation counts it."""
+        """Return the leakage of a shared budget as the relation models it."""
         return self.leaked(law)
 
     def cost(self, at: Position) -> float:
-        """What the multipliers of guesses add to the price of the budget."""
+        """Return the contribution of the multipliers of individual guesses to Σ μB."""
         return 0.0
 
     def is_far(self, law: BlockLaw) -> bool:
-        """Whether a posterior is so far from the prior that coordinates about it keep digits."""
+        """Return True if some posterior is so far from the prior that only coordinates about the
+        posterior keep its digits.
+        """
         return False
 
     def _law(self, coordinates: Array) -> tuple[Array, Array, Array, Array]:
-        """s, u, the deviation, and x, more than −1 where rounding makes it less."""
+        """Return s, u, the deviation, and x = u/(sπ) − 1, kept above −1 despite rounding."""
         mass = coordinates[:, 0]
         base = mass[:, None] * self.p_x
         deviation = (coordinates[:, 1:] @ self.lift.T) * self.p_x
@@ -258,38 +266,38 @@ class Block(ABC):
 
 @final
 class Exact(Block):
-    """Perfect privacy: d = 0, with any tilt of mean 0, of the rows of all constraints that ask for
-    it.
+    """Perfect privacy: d = 0 and any tilt of mean 0, on the rows of all constraints that
+    demand it.
     """
 
     apart = True
     ranks = 0
     shared = False
     start_level = math.inf
-    size = math.inf  # the conditions are linear, so nothing is too large
+    size = math.inf  # the conditions are linear, so no step is too large
 
     @cached_property
     def cross(self) -> Array:
-        """Directions alone."""
+        """C without the row of the mass."""
         return np.eye(self.frame.shape[1])[1:]
 
     def law(self, coordinates: Array) -> BlockLaw:
-        """Nothing counts as leakage."""
+        """Return the law; its leakages are defined as 0."""
         mass, joint, deviation, x = self._law(coordinates)
         return BlockLaw(coordinates, mass, joint, deviation, x, coordinates, np.zeros_like(mass))
 
     def leaked(self, law: BlockLaw) -> float:
-        """The largest |p(ŷ_i given x_j) − p(ŷ_i)|."""
+        """Return the largest |p(ŷ_i given x_j) − p(ŷ_i)|."""
         return float(np.abs(law.deviation / self.p_x).max())
 
     def start(self, law: BlockLaw, unit: float) -> tuple[Position, Array]:
-        """No tilt."""
+        """Return a tilt of 0."""
         m, k = law.coordinates.shape
         return Position(np.zeros((m, k - 1)), np.zeros((m, 0)), np.zeros(0)), np.zeros((m, 0))
 
     def relation(self, at: Position, law: BlockLaw) -> Relation:
-        """No relation but the law; nothing determines a common shift of tilts, so a
-        small K does.
+        """Return the condition d = 0 only. A small K determines the common shift of the tilts,
+        which is otherwise free.
         """
         m, p = at.coordinates.shape
         return Relation(
@@ -305,26 +313,26 @@ class Exact(Block):
         )
 
     def excess(self, at: Position) -> Array:
-        """Every tilt of mean 0 is feasible."""
+        """Return 0, since every tilt of mean 0 is feasible."""
         return np.zeros(len(at.coordinates))
 
 
 class _Smooth(Block):
-    """The tilt is μ times the gradient of g. For small x, G(x) is bend Σ π x²/2."""
+    """A measure whose tilt is μ times the gradient of g. For small x, G(x) ≈ bend Σ π x²/2."""
 
     bend: ClassVar[float]
 
     @property
     def size(self) -> float:
-        """Where G is the level."""
+        """The x at which G equals the level."""
         return math.sqrt(2.0 * self.level / self.bend)
 
     @abstractmethod
     def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
-        """H [m, k, k], H∇g [m, k] and ∇g'H∇g [m]."""
+        """Return H [m, k, k], H∇g [m, k] and ∇g'H∇g [m]."""
 
     def law(self, coordinates: Array) -> BlockLaw:
-        """The gradient along u is g."""
+        """Return the law, with the gradient shifted so that its product with u equals g."""
         mass, joint, deviation, x = self._law(coordinates)
         slope = self.measure.slope(x, self.p_x)
         excess = self.measure.excess(x, self.p_x)
@@ -333,14 +341,14 @@ class _Smooth(Block):
         return BlockLaw(coordinates, mass, joint, deviation, slope, gradient, mass * excess)
 
     def start(self, law: BlockLaw, unit: float) -> tuple[Position, Array]:
-        """The tilt of the law."""
+        """Return the tilt that belongs to the law."""
         multiplier = np.array([unit / (self.bend * self.size)])
         m = law.mass.size
         at = Position(multiplier * law.gradient, np.zeros((m, self.ranks)), multiplier)
         return at, np.zeros((m, 0))
 
     def relation(self, at: Position, law: BlockLaw) -> Relation:
-        """By the inverse Hessian."""
+        """Return the relation given by the inverse Hessian."""
         hessian, bent, square = self.curved(law)
         m = law.mass.size
         return Relation(
@@ -356,57 +364,61 @@ class _Smooth(Block):
         )
 
     def excess(self, at: Position) -> Array:
-        """The support function of the measure."""
+        """Return the support function of the measure."""
         tilt = at.coordinates @ self.frame.T
         return self.measure.ceiling(tilt, self.p_x, float(at.multiplier[0]), self.level)
 
 
 @final
 class Entropic(_Smooth):
-    """Mutual information: H = frame' diag(u) frame, and log ratios, which need coordinates of their
-    own.
+    """Mutual information: H = frame' diag(u) frame. Log ratios far below 0 need coordinates about
+    posteriors.
     """
 
     bend = 1.0
 
     def law(self, coordinates: Array) -> BlockLaw:
-        """The slopes are log ratios."""
+        """Return the law; its slopes are log ratios."""
         mass, joint, deviation, x = self._law(coordinates)
         log_ratio = np.log1p(x)
         gradient = (log_ratio * self.p_x) @ self.frame
         divergence = phi_divergence(x)
-        # log(1 + x) − x is φ − x log(1 + x), without cancellation near 0
-        gradient[:, 0] = (divergence - x * log_ratio) @ self.p_x  # Σ π log(1 + x) where Σ π x = 0
+        # log(1 + x) − x = φ − x log(1 + x), which does not cancel near 0
+        # equals Σ π log(1 + x), as Σ π x = 0
+        gradient[:, 0] = (divergence - x * log_ratio) @ self.p_x
         leakages = mass * (divergence @ self.p_x)
         return BlockLaw(coordinates, mass, joint, deviation, log_ratio, gradient, leakages)
 
     def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
-        """The part that does not depend on deviations is diagonal."""
+        """Return H, H∇g and ∇g'H∇g; the part of H that does not depend on deviations is
+        diagonal.
+        """
         ratios = law.joint * law.slope
         bent = np.matmul(self.frame.T, law.deviation[:, :, None] * self.frame)
         tilted = ratios @ self.frame
         tilted[:, 0] = law.leakages
-        hessian = bent + law.mass[:, None, None] * self.cross  # so that nothing cancels
+        # added last, so that no digits cancel
+        hessian = bent + law.mass[:, None, None] * self.cross
         return hessian, tilted, np.add.reduce(ratios * law.slope, axis=1)
 
     def excess(self, at: Position) -> Array:
-        """h_i(t, μ)."""
+        """Return h_i(t, μ)."""
         price = float(at.multiplier[0])
         return log_mean(at.coordinates @ self.frame.T / price, self.p_x, price)
 
     def is_far(self, law: BlockLaw) -> bool:
-        """By log ratios."""
+        """Return True if a log ratio is far below 0."""
         return bool(law.slope.min() < _FAR)
 
 
 @final
 class Quadratic(_Smooth):
-    """Chi-square information, which is |d|²/s: H = s/2 on deviations."""
+    """Chi-square information, |d|²/s: H = s/2 on deviations."""
 
     bend = 2.0
 
     def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
-        """Nothing of the masses."""
+        """Return H, H∇g and ∇g'H∇g, which vanish in the coordinate of the mass."""
         hessian = 0.5 * law.mass[:, None, None] * np.diag(np.arange(law.coordinates.shape[1]) > 0)
         bent = law.coordinates.copy()
         bent[:, 0] = 0.0
@@ -421,18 +433,18 @@ class Normed(_Smooth):
 
     @property
     def bend(self) -> float:  # type: ignore[override]
-        """α − 1."""
+        """α − 1, the second derivative of G at independence."""
         return float(self.measure.order) - 1.0
 
     @property
     def room(self) -> float:
-        """A quarter of N/(α − 1), as the gradient (r/N)^{α−1} − 1 changes by the (α − 1)-th power
-        of what N does.
+        """A quarter of N/(α − 1): the gradient (r/N)^{α−1} − 1 grows with the (α − 1)-th power of
+        N.
         """
         return 0.25 * (1.0 + self.level) / (self.measure.order - 1.0)
 
     def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
-        """By powers of r/N."""
+        """Return H, H∇g and ∇g'H∇g from powers of r/N, bounded above."""
         norm = law.mass + law.leakages
         ratio = np.maximum(law.joint / (norm[:, None] * self.p_x), UNIT)
         flat = np.minimum(ratio ** (2.0 - self.measure.order), _STEEPEST)
@@ -442,32 +454,34 @@ class Normed(_Smooth):
         return hessian, bent @ self.frame, np.add.reduce(bent * law.slope, axis=1)
 
     def is_far(self, law: BlockLaw) -> bool:
-        """As of mutual information; of orders above 2 no entry of H is small."""
+        """Return True if a ratio is far below 1 and the order is below 2; for larger orders no
+        entry of H is small.
+        """
         least = (law.joint / law.mass[:, None] / self.p_x).min()
         return bool(self.measure.order < 2.0 and least < math.exp(_FAR))
 
 
 @final
 class Pointwise(Block):
-    """KL(q_i ‖ π) ≤ B for each guess, that is g(u_i) ≤ B s_i: θ_i = (t_i, μ_i) with t_i = μ_i
-    (∇g(u_i) − B).
+    """KL(q_i ‖ π) ≤ B for each guess, or g(u_i) ≤ B s_i: θ_i = (t_i, μ_i) with t_i = μ_i (∇g(u_i) −
+    B).
     """
 
     apart = True
 
     @cached_property
     def paired(self) -> NDArray[np.intp]:
-        """The multiplier of each guess, its last coordinate."""
+        """The last coordinate of each guess, its multiplier."""
         return np.array([self.p_x.size])
 
     @cached_property
     def cross(self) -> Array:
-        """The multiplier is no part of the tilt."""
+        """C, whose row is zero for the multiplier."""
         return np.eye(self.p_x.size + 1)[:, :-1]
 
     @property
     def size(self) -> float:
-        """As of mutual information."""
+        """The relative change of posteriors that the budget allows, as for mutual information."""
         return self._information.size
 
     @cached_property
@@ -476,24 +490,24 @@ class Pointwise(Block):
         return Entropic(MUTUAL_INFORMATION, *given)
 
     def law(self, coordinates: Array) -> BlockLaw:
-        """As of mutual information."""
+        """Return the law as for mutual information."""
         return self._information.law(coordinates)
 
     def _coordinates(self, law: BlockLaw, price: Array) -> Array:
-        """Those that the law has under multipliers [m, 1]."""
+        """Return θ of a law for multipliers [m, 1]."""
         gradient = law.gradient.copy()
         gradient[:, 0] -= self.level
         return np.hstack([price * gradient, price])
 
     def start(self, law: BlockLaw, unit: float) -> tuple[Position, Array]:
-        """The tilt of the law."""
+        """Return the tilt that belongs to the law."""
         price = np.full((law.mass.size, 1), unit / self.size)
         slack = (self.level * law.mass - law.leakages)[:, None]
         at = Position(self._coordinates(law, price), np.zeros_like(slack), np.zeros(0))
         return at, slack
 
     def relation(self, at: Position, law: BlockLaw) -> Relation:
-        """By the inverse Hessian, with the multipliers as coordinates."""
+        """Return the relation given by the inverse Hessian, with the multipliers as coordinates."""
         m, k = law.coordinates.shape
         price = at.coordinates[:, self.paired]
         over = (law.leakages - self.level * law.mass)[:, None]
@@ -518,7 +532,9 @@ class Pointwise(Block):
         )
 
     def excess(self, at: Position) -> Array:
-        """t·q ≤ μ_i log Σ π e^{t/μ_i} + μ_i B for every posterior that is allowed."""
+        """Return the bound μ_i log Σ π e^{t/μ_i} + μ_i B of t·q over all admissible posteriors
+        q.
+        """
         price = at.coordinates[:, self.paired]
         tilt = at.coordinates[:, :-1] @ self.frame.T
         return log_mean(tilt / price, self.p_x, price[:, 0]) + self.level * price[:, 0]
@@ -526,16 +542,16 @@ class Pointwise(Block):
 
 @final
 class Pieces(Block):
-    """g(u) = Σ_R c_R max_k (R u)_k. Each guess has a height y_R ≥ R u for each matrix; each budget
-    bounds Σ_R c_R y_R.
+    """g(u) = Σ_R c_R max_k (R u)_k. Each guess has a height y_R ≥ R u for each matrix R; each
+    budget bounds Σ_R c_R y_R.
     """
 
     apart = True
 
     @cached_property
     def matrices(self) -> tuple[Array, ...]:
-        """R, each [·, n]; of posteriors those of max x and −min x, as the ratios of its budget are
-        of these.
+        """The matrices R, each [·, n]. For bounds on each posterior these are the matrices of max x
+        and −min x, whose ratios the budget bounds.
         """
         if isinstance(self.measure, MaxLift):
             return MaximalLeakage().pieces(self.p_x, self.level)
@@ -545,14 +561,16 @@ class Pieces(Block):
 
     @cached_property
     def weights(self) -> Array:
-        """c [r]."""
+        """The weights c [r]."""
         if isinstance(self.measure, LocalDifferentialPrivacy):  # max x ≤ B + (1 + B) min x
             return np.array([1.0, 1.0 + self.level])
         return np.ones(len(self.matrices))
 
     @cached_property
     def pieces(self) -> Array:
-        """All matrices, in coordinates of laws [K, k]; then −B s or 0 if guesses have budgets."""
+        """All matrices in coordinates of laws [K, k], followed by the row −B s or 0 if each guess
+        has a budget.
+        """
         stacked = np.vstack(self.matrices)
         mean = stacked @ self.p_x
         size = np.abs(stacked) @ self.p_x
@@ -565,14 +583,14 @@ class Pieces(Block):
 
     @cached_property
     def below(self) -> Array:
-        """Which height is above which row [K, r]; then −c."""
+        """The incidence of heights and rows [K, r], followed by −c if each guess has a budget."""
         heights = np.eye(len(self.matrices))
         below = np.repeat(heights, [len(each) for each in self.matrices], axis=0)
         return below if self.shared else np.vstack([below, -self.weights])
 
     @cached_property
     def offset(self) -> Array:
-        """B in the row of a budget that is the same for all guesses; else 0 [K]."""
+        """B in the row of a budget that is the same for all guesses, else 0 [K]."""
         offset = np.zeros(len(self.pieces))
         if self.measure.scope is Scope.SHARE:
             offset[-1] = self.level
@@ -580,39 +598,39 @@ class Pieces(Block):
 
     @cached_property
     def paired(self) -> NDArray[np.intp]:
-        """All coordinates."""
+        """Every coordinate is a multiplier with a slack."""
         return np.arange(len(self.pieces))
 
     @property
     def ranks(self) -> int:  # type: ignore[override]
-        """A height for each matrix."""
+        """One height for each matrix."""
         return self.weights.size
 
     @cached_property
     def cross(self) -> Array:
-        """R, in coordinates."""
+        """The matrices R in coordinates."""
         return self.pieces
 
     @property
     def size(self) -> float:
-        """Linear."""
+        """The level, since g is piecewise linear."""
         return self.level
 
     def law(self, coordinates: Array) -> BlockLaw:
-        """With all values R u."""
+        """Return the law with all values R u."""
         mass, joint, deviation, x = self._law(coordinates)
         values = coordinates @ self.pieces.T
         leakages = self._highest(values) @ self.weights
         return BlockLaw(coordinates, mass, joint, deviation, x, values, leakages)
 
     def _highest(self, values: Array) -> Array:
-        """The largest value of every matrix [m, r]."""
+        """Return the largest value for each matrix [m, r]."""
         own = self.below[: len(self.below) - (not self.shared)].T > 0.0
         return np.stack([values[:, : own.shape[1]][:, each].max(axis=1) for each in own], axis=1)
 
     def start(self, law: BlockLaw, unit: float) -> tuple[Position, Array]:
-        """Heights half of what the budget leaves above the values; multipliers in inverse
-        proportion to the slacks.
+        """Return heights that use half of the remaining budget, and multipliers inversely
+        proportional to the slacks.
         """
         share = 1.0 if self.measure.scope is Scope.SHARE else law.mass
         leaked = law.mass * self.leaked(law) if self.shared else law.leakages
@@ -625,11 +643,11 @@ class Pieces(Block):
         return Position(unit * inverse, heights, np.full(int(self.shared), unit)), slack
 
     def counted(self, at: Position, law: BlockLaw) -> float:
-        """Heights."""
+        """Return the weighted sum of the heights."""
         return float((at.heights @ self.weights).sum())
 
     def relation(self, at: Position, law: BlockLaw) -> Relation:
-        """Linear."""
+        """Return the relation, which is linear in the law."""
         m, p = at.coordinates.shape
         q = at.multiplier.size
         leak = self.weights[:, None] * np.ones(q)
@@ -646,16 +664,16 @@ class Pieces(Block):
         )
 
     def excess(self, at: Position) -> Array:
-        """Multipliers ≥ 0 make feasible tilts."""
+        """Return 0, since multipliers ≥ 0 make the tilt feasible."""
         return np.zeros(len(at.coordinates))
 
     def cost(self, at: Position) -> float:
-        """Budgets that are the same for all guesses."""
+        """Return the cost of budgets that are the same for all guesses."""
         return float((at.coordinates @ self.offset).sum())
 
 
 def family_of(measure: Measure) -> type[Block]:
-    """The class of the blocks of a measure."""
+    """Return the class of blocks for a measure."""
     if measure.cone is None:
         return Pieces
     if measure.scope is Scope.POSTERIOR:
@@ -666,8 +684,8 @@ def family_of(measure: Measure) -> type[Block]:
 
 
 def about_posteriors(block: Block, law: BlockLaw) -> Array:
-    """The vectors e_j − q_ij 1 [m, k, n] in coordinates, but 1 in place of the commonest j of a
-    posterior q_i.
+    """Return the vectors e_j − q_ij 1 in coordinates [m, k, n], with 1 in place of the vector of
+    the most probable value of each posterior q_i.
     """
     m, n = law.joint.shape
     own = np.tile((block.frame * block.p_x[:, None]).T, (m, 1, 1))  # e_j
@@ -677,17 +695,17 @@ def about_posteriors(block: Block, law: BlockLaw) -> Array:
 
 
 def log_mean(scaled: Array, p_x: Array, multiplier: float | Array) -> Array:
-    """h_i(t, μ) = μ log Σ π e^{t_ij/μ} [m] of t/μ [m, n]."""
+    """Return h_i(t, μ) = μ log Σ π e^{t_ij/μ} [m] for scaled tilts t/μ [m, n]."""
     largest = np.maximum.reduce(scaled, axis=1)[:, None]
-    # But for an absolute rounding.
+    # exact up to an absolute rounding error, which the last line removes
     close = largest + np.log(np.exp(scaled - largest) @ p_x)[:, None]
     return np.asarray(multiplier * (close[:, 0] + np.log1p(np.expm1(scaled - close) @ p_x)))
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a block is among the columns of all blocks: those of laws (k), of θ (p), of V (r) and
-    of shared multipliers (q).
+    """Position of a block among the columns of all blocks: those of laws (k), of θ (p), of V (r)
+    and of shared multipliers (q).
     """
 
     law: slice
@@ -698,18 +716,17 @@ class Place:
 
 @final
 class Chart:
-    """All blocks, their coordinates one after the other.
+    """All blocks, with their coordinates concatenated.
 
-    multipliers    under no tilt, one for each constraint: inf of perfect privacy   [C]
-    shared         the constraints that have one budget for all guesses together    [q]
-    paired         the unknowns that are multipliers ≥ 0 of a constraint            [K]
-    levels         B of every constraint; of perfect privacy the leak that counts as none; inf
-                   where there is none                                              [C]
-    start_levels   what a start may leak                                            [C]
-    room           by how much a step may raise leakages                            [C]
-    size           what relative changes x of posteriors the budgets allow
-    apart          whether the relation has entries of any power of ten, which differ from guess to
-                   guess
+    multipliers    of constraints without a budget in this system; inf for perfect privacy  [C]
+    shared         indices of the constraints with one budget for all guesses               [q]
+    paired         indices of the unknowns that are multipliers ≥ 0 of a constraint         [K]
+    levels         B of each constraint; for perfect privacy the leakage that counts as zero; inf
+                   for no constraint  [C]
+    start_levels   the leakage that a starting point may have                               [C]
+    room           the largest increase of each leakage in one step                         [C]
+    size           the relative change of posteriors that the budgets allow
+    apart          True if the relation contains ratios that span many orders of magnitude
     """
 
     def __init__(
@@ -758,7 +775,7 @@ class Chart:
         return places
 
     def position(self, at: Inner) -> Position:
-        """Where an iterate is in all blocks, or a change of that."""
+        """Return an iterate, or a change of it, in the coordinates of all blocks."""
         return Position(
             at.unknowns[: self._tilts].reshape(self._guesses, len(self.cross)),
             at.unknowns[self._tilts : self._heights].reshape(
@@ -780,7 +797,9 @@ class Chart:
         ]
 
     def law(self, coordinates: Array) -> JointLaw:
-        """The laws of coordinates [m, k]; the first constraint has the masses of guesses."""
+        """Return the laws for coordinates [m, k]. The masses of guesses come from the first
+        constraint.
+        """
         laws = tuple(
             block.law(coordinates[:, place.law])
             for block, place in zip(self.blocks, self.places, strict=True)
@@ -794,14 +813,16 @@ class Chart:
         return JointLaw(np.add.reduce(masses), laws)
 
     def leaked(self, law: JointLaw) -> Array:
-        """What the levels are compared with [C]; groups of a constraint add up."""
+        """Return the leakages to compare with the levels, summed over the groups of each constraint
+        [C].
+        """
         leaked = np.zeros(self.levels.size)
         for block, own in zip(self.blocks, law.blocks, strict=True):
             leaked[block.constraint] += block.leaked(own)
         return leaked
 
     def counted(self, at: Position, law: JointLaw) -> Array:
-        """Leakages of the shared budgets, as the relations count them [q]."""
+        """Return the leakages of the shared budgets as the relations model them [q]."""
         counted = np.zeros(self.shared.size)
         positions = self._of_blocks(at)
         for block, place, own, part in zip(
@@ -811,8 +832,8 @@ class Chart:
         return counted
 
     def start(self, law: JointLaw, unit: float) -> Inner:
-        """For a law strictly within the budgets: tilts of about that size per unit of mass, an
-        equal share for each constraint.
+        """Return tilts of size `unit` per unit of mass, split equally between the constraints, for
+        a law strictly within the budgets.
         """
         starts = [
             block.start(own, unit / self._constraints)
@@ -830,7 +851,7 @@ class Chart:
         return replace(at, slack=np.concatenate([slack.ravel(), unused]))
 
     def relations(self, at: Position, law: JointLaw) -> list[Relation]:
-        """Of every block."""
+        """Return the relations of all blocks."""
         positions = self._of_blocks(at)
         return [
             block.relation(part, own)
@@ -838,9 +859,7 @@ class Chart:
         ]
 
     def bound(self, at: Inner) -> tuple[Array, float]:
-        """By how much the tilt must be lowered to be feasible, in coordinates [m, k], and what
-        multipliers cost.
-        """
+        """Return the shift that makes the tilt feasible, in coordinates [m, k], and Σ μB."""
         excess = np.zeros((self._guesses, self.places[-1].law.stop))
         whole = self.position(at)
         cost = float(whole.multiplier @ self.shared_levels)
@@ -852,19 +871,19 @@ class Chart:
         return excess, cost
 
     def multipliers(self, at: Inner) -> Array:
-        """The multiplier of every constraint [C]; 0 where guesses have budgets."""
+        """Return the multiplier of each constraint; 0 if each guess has its own budget [C]."""
         multipliers = self._multipliers.copy()
         multipliers[self.shared] = self.position(at).multiplier
         return multipliers
 
     def least(self, law: JointLaw) -> Array:
-        """The least u_ij/π_j of every guess [m]."""
+        """Return the smallest u_ij/π_j of each guess [m]."""
         ratios = [own.joint / block.p_x for block, own in zip(self.blocks, law.blocks, strict=True)]
         return np.asarray(np.minimum.reduce(np.hstack(ratios), axis=1))
 
     def own(self, law: JointLaw) -> Array | None:
-        """Coordinates [m, p, p], as columns, in which posteriors far from the prior keep their
-        digits; None if none is.
+        """Return coordinates, as columns [m, p, p], in which posteriors far from the prior keep
+        their digits; None if no posterior is that far.
         """
         blocks = list(zip(self.blocks, law.blocks, strict=True))
         if not any(block.is_far(own) for block, own in blocks):
@@ -875,7 +894,7 @@ class Chart:
         return found
 
     def rows(self, tilt: Array) -> Array:
-        """The tilt [m, n] of coordinates [m, k]: each block in its rows, 0 elsewhere."""
+        """Return the tilt [m, n] for coordinates [m, k]: each block fills its own rows."""
         rows = np.zeros((len(tilt), self._rows))
         for block, place in zip(self.blocks, self.places, strict=True):
             rows[:, block.rows] += tilt[:, place.law] @ block.frame.T
