@@ -59,8 +59,8 @@ _KERNELS = {"auto": None, "numpy": False, "compiled": True}
 
 
 class Tilt(Unlifted):
-    """Structured primal–dual interior point; no 1/ε anywhere, so tiny budgets are as easy as large
-    ones.
+    """Structured primal–dual interior point. It contains no 1/ε, so tiny budgets are as easy as
+    large ones.
     """
 
     name = "tilt"
@@ -87,13 +87,13 @@ class Tilt(Unlifted):
     )
 
     def lower(self, problem: Problem | BlockProblem, options: Options) -> Problem | BlockProblem:
-        """Arrays of few outcomes as they are; all else in blocks."""
+        """Keep arrays of few outcomes, and convert everything else to blocks."""
         if problem.kind is Kind.ARRAYS and _has_many(problem):
             return BlockProblem.of(problem)
         return problem
 
     def solve(self, lowered: Problem | BlockProblem, options: Options) -> Raw[Answer]:
-        """Iterate to a share of the asked gap, or as far as double precision goes."""
+        """Iterate to a fraction of the requested gap, or as far as double precision allows."""
         precision = Precision.of(lowered, options.gap)
         limits = _limits(options)
         if lowered.kind is Kind.ARRAYS:
@@ -103,12 +103,13 @@ class Tilt(Unlifted):
     def continue_from(
         self, problem: Problem, options: Options, starts: Iterable[Duals]
     ) -> Raw[Answer] | None:
-        """The solution next to predicted duals; None where it has to be solved afresh.
+        """Return the solution close to predicted duals; None if the problem has to be solved from
+        scratch.
 
-        Under mutual information with two guesses and two private values, and under linear measures
-        of few outcomes, it is most often the vertex next to the duals, which the judge proves;
-        where it is not, the interior point is as quick from nothing. Otherwise the rounds start
-        from the likeliest duals, where there are outcomes enough for several.
+        For mutual information with two guesses and two private values, and for linear measures with
+        few outcomes, this is usually the vertex closest to the duals, which the judge proves;
+        otherwise the interior point is as fast from scratch. With more outcomes the rounds start
+        from the most likely duals.
         """
         precision = Precision.of(problem, options.gap)
         if precision.unresolved:
@@ -127,14 +128,14 @@ class Tilt(Unlifted):
         first = next(iter(starts), None)
         if first is None or not (entropic or many):
             return None
-        # a prediction may be far off
+        # a prediction may be far from the optimum
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             raw = _in_blocks(BlockProblem.of(problem), precision, _limits(options), first)
         return replace(raw, claimed="optimal (continued)") if raw.claimed == "optimal" else None
 
 
 def _has_many(problem: Problem | BlockProblem) -> bool:
-    """Whether there are so many outcomes that rounds pay."""
+    """Return True if there are enough outcomes for rounds to pay."""
     return problem.N >= ROUNDS_FROM * first_retained(problem.n, problem.m)
 
 
@@ -151,14 +152,14 @@ def _limits(options: Options) -> Limits:
 
 
 def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer]:
-    """A matrix; outcomes and private values need positive probability."""
+    """Return an answer with a matrix. Outcomes and private values need positive probability."""
     solved = precision.resolvable(problem) if precision.unresolved else problem
     if bayes_answer(problem, precision) or (
         solved is not problem and bayes_answer(solved, precision)
     ):
         point = Point.bayes(problem)
         ending = Ending(SLACK)
-        # Where this is false, other estimators are more private.
+        # Otherwise there are more private estimators.
         laws = zip(solved.terms, problem.bayes_law.constraints, strict=True)
         done = not any(
             group.deviation.any()
@@ -178,10 +179,10 @@ def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer
 
 
 def _like_bayes(problem: Problem, drawn: Array, gap: float, columns: Array) -> Array:
-    """The estimator [m, N] drawn among guesses of least loss, which errs as the Bayes rule does, if
-    that keeps the budgets; else `columns`.
+    """Return an estimator [m, N] that randomises among guesses of minimal loss, with the error of
+    the Bayes rule, if it keeps the budgets; else `columns`.
 
-    A bracket that is relative to an optimum of next to nothing does not become narrow.
+    If the optimal error is almost zero, a bracket relative to it does not become narrow.
     """
     least = problem.loss.min(axis=0)
     tied = problem.loss - least <= gap * problem.bayes_error / problem.N
@@ -196,7 +197,7 @@ def _in_blocks(
     limits: Limits,
     start: tuple[Array, Array] | None = None,
 ) -> Raw[Answer]:
-    """A rule; start: duals that may be nearly optimal."""
+    """Return an answer with a rule. start: duals that may be nearly optimal."""
     solved = precision.resolvable(problem) if precision.unresolved else problem
     ended = solve_in_rounds(solved, precision, limits, start)
     rule = rule_of(solved, ended, precision, limits)
@@ -218,8 +219,8 @@ def _answer(
     multipliers: Array,
     problem: Problem | BlockProblem,
 ) -> Answer:
-    """The answer; where perfect privacy was solved for a tiny budget, with the μ that then costs
-    least.
+    """Return the answer. If perfect privacy was solved instead of a tiny budget, μ is the cheapest
+    multiplier for that tilt.
     """
     prices = multipliers.copy()
     for c, term in enumerate(problem.terms):

@@ -1,23 +1,23 @@
-"""From a point that is nearly optimal to the vertex next to it: deterministic off the ties,
-conditions met to rounding.
+"""From a nearly optimal point to the closest vertex, which is deterministic except at ties and
+satisfies the optimality conditions to rounding.
 
-Method: an active-set method. The active set says which guess every outcome gets, its label, and
-which few outcomes are ties. A pivot first looks at the shares that the ties need for the law that
-is expected, which is a small linear system. If these are within [0, 1], it solves the square system
-of the ties (`vertex`). Then it looks at what is wrong:
+Method: an active-set method. The active set consists of the label of each outcome, the guess it
+gets, and a few outcomes that are ties. A pivot first solves a small linear system for the shares
+that the ties need to produce the expected law. If the shares are within [0, 1], it solves the
+square system of the ties (`vertex`). Then it corrects what is wrong:
 
-- There is no solution, a share is outside [0, 1], or there are more shares than a vertex has: the
-  tie of the least share loses that guess.
-  If too few ties are left, the tilt moves on as in the dual simplex method: other labels change
-  when their losses become equal, and the outcome at which the law has moved by as much as that
-  share was outside is a tie.
-- The new tilt contradicts labels: they change. What changes a second time is a tie.
+- If there is no solution, if a share is outside [0, 1], or if there are more shares than a vertex
+  has, the tie with the smallest share loses that guess. If too few ties remain, the tilt moves as
+  in the dual simplex method: other labels change when their losses become equal, and the outcome at
+  which the law has moved far enough becomes a tie.
+- If the new tilt contradicts labels, they change. An outcome whose label would change a second time
+  becomes a tie.
 
-Under linear measures of leakage the vertex is that of a small linear program instead (`program`).
+For linear measures of leakage the vertex comes from a small linear program instead (`program`).
 
-The first active set comes from an interior estimator, in which a guess is active where its
-probability exceeds its reduced loss. Where more outcomes hesitate than an optimum needs, it comes
-from the tilt alone, which moves on from tie to tie.
+The first active set comes from an interior estimator, in which a guess is active if its probability
+exceeds its reduced loss. If more outcomes are undecided than an optimum needs, it comes from the
+tilt alone, which then moves from tie to tie.
 
 Source: discreet, docs/theory.md (at most (m − 1) n ties; the crossover). Many labels that change
 along one direction: I. Maros, "A generalized dual phase-2 simplex algorithm", European Journal of
@@ -43,7 +43,8 @@ from discreet.numerics.estimators import one_hot
 from discreet.numerics.tilted_losses import first_least
 from discreet.problems.problem import Problem
 
-# And ties that a tilt leads to, one after another; more find hardly more: benchmarks/ablation.py.
+# Most pivots, and most ties that a tilt finds one after the other; more rarely find more:
+# benchmarks/ablation.py.
 _PIVOTS = 8
 
 
@@ -56,21 +57,20 @@ def crossover(
     gap: float = math.inf,
     deadline: float = math.inf,
 ) -> Point | None:
-    """The vertex next to duals that are nearly known, if it proves a bracket within the relative
-    gap, up to rounding.
+    """Return the vertex closest to nearly known duals if it proves a bracket within the relative
+    gap, up to rounding, else None.
 
-    tilt [m, n], multipliers [C]: μ (inf at budget 0). columns: an interior estimator [m, N], where
-    one is known: it tells which outcomes hesitate. None if no consistent vertex is found within a
-    bounded number of pivots. Outcomes and private values need positive probability; the budget must
-    be 0 or positive, finite and binding. The deadline, on the clock of time.perf_counter, is that
-    of sifting.
+    tilt [m, n]; multipliers [C]: μ, inf at budget 0; columns: an interior estimator [m, N] if
+    known, which shows the undecided outcomes. The number of pivots is bounded. Outcomes and private
+    values need positive probability, and the budget must be 0, or positive, finite and binding. The
+    deadline, on the clock of time.perf_counter, bounds sifting.
     """
     if is_linear(problem):
         sift = solve_by_sifting(problem, tilt, precision, columns, gap, deadline=deadline)
         return sift[0] if sift is not None and sift[1].optimal else None
     if any(term.priced and term.measure.name in LINEAR for term in problem.terms):
-        return None  # a linear measure beside one that is not
-    # What is nearly known may be far off.
+        return None  # a linear measure next to one that is not linear
+    # The duals may be far from the optimum.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         active = _ActiveSet(problem, problem.loss + tilt @ problem.p_xz)
         deviation = None if columns is None else active.hesitate(columns)
@@ -87,7 +87,7 @@ def crossover(
             start = vertex.near(deviation)
             if start is None:
                 return None
-            # As the shares sum to one, none is above one then.
+            # The shares sum to one, so none exceeds one either.
             solvable = start.min() >= -Precision.settled and active.shares <= active.most_shares
             solved = vertex.solve(start, tilt, multipliers, precision) if solvable else None
             if solved is None:
@@ -110,25 +110,26 @@ def crossover(
 
 
 class _ActiveSet:
-    """The label of every outcome [N], also as an estimator [m, N], and a column [m] for each tie.
+    """The label of each outcome [N], also as an estimator [m, N], and a column [m] for each tie.
 
-    A tie's column is positive at the guesses that it may get. That of an interior estimator is
-    where its shares start, too. What relies on a tilt is told its losses [m, N].
+    The column of a tie is positive at the guesses that it may get. If it comes from an interior
+    estimator, it is also the starting value of the shares. `losses` [m, N] are the losses under the
+    current tilt.
     """
 
     def __init__(self, problem: Problem, losses: Array) -> None:
         self._problem = problem
         self._losses = losses
         self.labels = first_least(losses)
-        # Priors that are no equation.
+        # the number of priors, each of which removes one equation
         self._exact = sum(len(term.groups) for term in problem.terms if term.budget.perfect)
         self.certain = one_hot(self.labels, problem.m)
         self.ties = dict[int, Array]()
         self._changed = np.zeros(problem.N, dtype=bool)
 
     def hesitate(self, columns: Array) -> Array | None:
-        """Ties where an interior estimator [m, N] hesitates; the deviation of its law. None where
-        none or too many do.
+        """Make ties of the undecided outcomes of an interior estimator [m, N], and return the
+        deviation of its law; None if there are no or too many such outcomes.
         """
         problem = self._problem
         likeliest = columns.argmax(axis=0)
@@ -145,26 +146,29 @@ class _ActiveSet:
         return self._aimed(columns @ problem.deviations.T)
 
     def nearest(self, columns: Array) -> Array:
-        """Make those of the least margins ties; the deviation of the law of an interior estimator
-        [m, N].
+        """Make ties of the outcomes with the smallest margins, and return the deviation of the law
+        of an interior estimator [m, N].
         """
         self._least(min(self._problem.N, self.most_shares))
         return self._aimed(columns @ self._problem.deviations.T)
 
     def _aimed(self, deviation: Array) -> Array:
-        """What a law [m, n] is to be: that of a secret that must not leak is 0."""
+        """Return the target deviation of a law [m, n], which is 0 for secrets under perfect
+        privacy.
+        """
         for term in self._problem.terms:
             deviation[:, term.rows] *= not term.budget.perfect
         return deviation
 
     def cut(self, tilt: Array, multiplier: float) -> Array:
-        """Make as many ties as a law has equations; the deviation [m, n] that duals announce, which
-        the first come near.
+        """Make as many ties as a law has equations, and return the deviation [m, n] that the duals
+        predict.
 
-        It is in proportion to s_i π_j (r_ij − 1), with the masses of the labels and r_ij in
-        proportion to e^{t_ij/μ} so that Σ_i s_i r_ij is one, and leaks about the budget; 0 at
-        budget 0. A tie enters as the tilt moves towards what others cannot make up, by which their
-        losses stay equal. After a few, those of the least margins are ties, too.
+        The deviation is proportional to s_i π_j (r_ij − 1), with the masses of the labels and r_ij
+        proportional to e^{t_ij/μ} such that Σ_i s_i r_ij = 1. It is scaled to leak approximately
+        the budget, and is 0 at budget 0. The tilt moves along the part of the deviation that the
+        ties cannot produce, with their losses kept equal, until another outcome ties. After a few
+        such ties, the outcomes with the smallest margins become ties.
         """
         problem = self._problem
         laws = plain_law(problem, self.certain).groups
@@ -191,7 +195,7 @@ class _ActiveSet:
         return announced
 
     def _least(self, count: int) -> None:
-        """As many outcomes of the least margins are ties."""
+        """Make ties of this number of outcomes with the smallest margins."""
         gap = self._losses - self._losses.min(axis=0)
         gap[self.certain == 1.0] = math.inf
         nearest = first_least(gap)
@@ -200,17 +204,18 @@ class _ActiveSet:
             self._tie(tie, nearest[tie])
 
     def vertex(self) -> Vertex:
-        """The equations for what the ties get, in the order of outcomes."""
+        """Return the equations of the ties' shares, in the order of outcomes."""
         ties = sorted(self.ties)
         columns = np.array([self.ties[outcome] for outcome in ties]).T
         where = np.array(ties), self.labels[ties], columns / columns.sum(axis=0)
         return Vertex(self._problem, self.certain, *where)
 
     def relabel(self, losses: Array, at: Point, precision: Precision) -> bool:
-        """Change what contradicts losses [m, N] beyond rounding; whether there is any.
+        """Change the labels that losses [m, N] contradict beyond rounding, and return whether there
+        are any.
 
-        A label changes once; the second time the outcome is a tie. A tie may get the better guess
-        besides.
+        A label changes once; the second time the outcome becomes a tie. A tie may get the better
+        guess in addition.
         """
         problem = self._problem
         self._losses = losses
@@ -235,11 +240,10 @@ class _ActiveSet:
         return bool(wrong.size)
 
     def leave(self, vertex: Vertex, columns: Array) -> None:
-        """The tie with the least share [m, K] loses that guess; if that leaves one guess, it is a
-        tie no longer.
+        """Remove the guess with the smallest share from its tie [m, K]; a tie with a single guess
+        left becomes a label.
 
-        Another share enters where fewer would be left than an optimum has: at ε = 0 as many as
-        equations, else one.
+        If fewer shares would remain than an optimum has, another tie enters.
         """
         place = int(columns.min(axis=0).argmin())
         tie = sorted(self.ties)[place]
@@ -256,18 +260,18 @@ class _ActiveSet:
 
     @property
     def shares(self) -> int:
-        """Number of guesses that the ties may get, beyond one for each tie."""
+        """Number of guesses that the ties may get, minus one for each tie."""
         return sum(int(np.count_nonzero(each)) - 1 for each in self.ties.values())
 
     @property
     def most_shares(self) -> int:
-        """Largest number of such guesses at a vertex: one for each equation of a law."""
+        """Largest number of shares at a vertex: one for each equation of a law."""
         return (self._problem.m - 1) * (self._problem.n - self._exact)
 
     @property
     def _equations(self) -> int:
-        """How many shares an optimum has at least: one for each budget that can bind, and for each
-        of an exact secret.
+        """Smallest number of shares at an optimum: one for each budget that can bind, and those of
+        the secrets under perfect privacy.
         """
         problem = self._problem
         exact = sum(
@@ -276,20 +280,20 @@ class _ActiveSet:
         return (problem.m - 1) * exact + sum(not term.budget.perfect for term in problem.terms)
 
     def _enter(self, direction: Array, missing: float) -> None:
-        """As the tilt moves in a direction [m, n], labels change; where the law has moved by what
-        is missing is a tie.
+        """Move the tilt in a direction [m, n]. Labels change on the way, and the outcome at which
+        the law has moved far enough becomes a tie.
         """
         change = direction @ self._problem.deviations
         closing = np.einsum("il,il->l", self.certain, change) - change
         gap = self._losses - self._losses.min(axis=0)
         gap += Precision.nonzero
-        rate = np.divide(closing, gap, out=gap)  # 1 / when losses are equal
+        rate = np.divide(closing, gap, out=gap)  # 1 / step at which the losses become equal
         for tie, column in self.ties.items():
             rate[column > 0.0, tie] = 0.0
-            closing[:, tie] = math.inf  # nothing moves on beyond a tie
+            closing[:, tie] = math.inf  # the move ends at a tie
         fastest = rate.max(axis=0)
         sample = np.sort(fastest[:: math.isqrt(fastest.size)])
-        # √N outcomes most often suffice
+        # √N outcomes usually suffice
         for limit in (*sample[[-1, -1 - sample.size // 8, -1 - sample.size // 4]], 0.0):
             order = np.flatnonzero(fastest > max(limit, 0.0))
             order = order[(-fastest.take(order)).argsort()]
@@ -310,8 +314,8 @@ class _ActiveSet:
         self.certain[guesses, outcomes] = 1.0
 
     def _tie(self, outcome: int, guess: int) -> None:
-        """An outcome may get a guess besides its label, or besides those that it may
-        get already.
+        """Allow an outcome to get a guess in addition to its label, or to the guesses that it may
+        already get.
         """
         self.ties.setdefault(outcome, 0.5 * (np.arange(self._problem.m) == self.labels[outcome]))[
             guess

@@ -1,22 +1,22 @@
-"""One pass over all outcomes under a tilt, chunk by chunk, on several threads, in NumPy or compiled
-by numba.
+"""One pass over all outcomes under a tilt, chunk by chunk and on several threads, in NumPy or
+compiled by numba.
 
-A pass finds for every outcome which guess is best, by how much (its margin), and the sum of the
-least tilted losses, which is the dual bound. Outcomes with a margin up to a threshold are retained
-as they are; all others are summed into *cells*, of equal best guess, second best guess and shell of
-margin. Chunks are the same with and without numba, and what is found of them is put together in the
+A pass finds for every outcome the best guess, its lead over the second best (the margin), and the
+sum of the least tilted losses, which is the dual bound. Outcomes with a margin up to a threshold
+are retained as they are; all others are summed into *cells* with the same best guess, second best
+guess and shell of margins. Chunks do not depend on numba, and their results are combined in the
 fixed order of `folds`. So results do not depend on the number of threads or machines.
 
-Shells are two to an octave of the margin, read off the bits of its floating-point representation.
-Margins below the first shell are ties as far as a tilt can tell: at the optimum a whole part of the
-outcomes may tie, each to be treated in its own way, so ties are told apart by their mean private
-value instead. Outcomes whose margin reaches a bound are *screened*: they share one cell for each
-best guess, with that guess in the place of the second. Labels, margins and lists are the same in
-both versions; the sums agree to rounding.
+There are two shells per octave of the margin, read from the bits of its floating-point
+representation. Margins below the first shell are ties as far as a tilt can resolve. At the optimum
+a positive fraction of the outcomes may tie and need different columns, so ties are distinguished by
+their mean private value instead. Outcomes whose margin reaches a bound are *screened*: they share
+one cell for each best guess, which is stored as the second best guess as well. Labels, margins and
+lists agree exactly between both versions, and sums agree to rounding.
 
-A pass may also *draw* outcomes up to a margin, those beyond the threshold in inverse proportion to
-their margins. Draws are a low-discrepancy sequence of the outcomes' indices, so they are as random
-as the order of the outcomes allows, and the same whatever the chunks.
+A pass may also *draw* outcomes up to a margin: beyond the threshold, in inverse proportion to their
+margins. Draws follow a low-discrepancy sequence of the outcomes' indices, so they are as random as
+the order of the outcomes allows, and independent of the chunks.
 
 Source: discreet, docs/theory.md, section 18.
 """
@@ -43,33 +43,33 @@ from discreet.problems.outcomes import Blocks, Chunk
 
 _SHELL_BITS = 1
 TIES = 32
-"""Shells of ties, by Σ_j (j − 1)/(n − 1) p(x_j given z)."""
+"""Number of shells of ties, by Σ_j (j − 1)/(n − 1) p(x_j given z)."""
 SHELLS = TIES + (44 << _SHELL_BITS)
-"""Shells of a pair of guesses: those of ties, then of margins from 2⁻⁴² to 4; what is larger shares
-the last one.
+"""Number of shells of a pair of guesses: those of ties, then margins from 2⁻⁴² to 4; larger margins
+share the last shell.
 """
-# The leading bits of the margin at which the first shell begins.
+# leading bits of the margin at which the first shell begins
 _BOTTOM = (1023 - 42) << _SHELL_BITS
-_SHIFT = 52 - _SHELL_BITS  # by how much to shift the bits of a margin for its leading bits
-_AT_ONCE = 1 << 13  # outcomes that NumPy works on: 64 KiB a row
+_SHIFT = 52 - _SHELL_BITS  # right shift that leaves the leading bits of a margin
+_AT_ONCE = 1 << 13  # outcomes per step in NumPy: 64 KiB a row
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 SCREENED = 64.0
-"""Times the threshold: the margin from which on outcomes may be screened and are not drawn."""
+"""Multiple of the threshold from which on outcomes may be screened and are not drawn."""
 
 _Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """What a pass does with outcomes, by their margins under a *feasible* tilt [m, n].
+    """What a pass does with outcomes, according to their margins under a *feasible* tilt [m, n].
 
     retain  the margin up to which outcomes are retained; −inf: none
-    most    how many may be retained; if they are more, those of the largest margins, and of margins
-            equal to theirs, go to the cells
-    screen  the margin from which on outcomes that are not retained are told apart by their best
-            guess only, which makes visiting them cheap; 0: all
-    strip   of how many consecutive outcomes to give the weights; 0: no weights
-    draws   whether outcomes are drawn, under a finite margin to retain
+    most    largest number to retain; if there are more, those with the largest margins, including
+            equal ones, go to the cells
+    screen  the margin from which on outcomes that are not retained are distinguished by their best
+            guess only, which is fast; 0: all outcomes
+    strip   number of consecutive outcomes for each weight; 0: no weights
+    draws   whether to draw outcomes; needs a finite margin to retain
     """
 
     tilt: Array
@@ -82,23 +82,23 @@ class Pass:
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """What a pass under a tilt found, in one chunk or in all: a small problem of K retained
-    outcomes and C cells.
+    """The result of a pass in one chunk or in all: a small problem of K retained outcomes and C
+    cells.
 
     tilt       of the pass                                                                 [m, n]
     total      Σ_l min_i tilted loss
-    threshold  the margin up to which outcomes are retained; less than was asked for if they would
-               be too many
+    threshold  the margin up to which outcomes are retained; lower than requested if there would be
+               too many
     screen     the margin from which on outcomes are screened
     retained   their indices, increasing                                                   [K]
-    columns    (p_xz, loss) of the retained outcomes, then of the cells, empty ones left out [n + m,
-               K + C]
-    keys       which cells these are: (best · m + second) · SHELLS + shell, increasing     [C]
-    counts     how many outcomes each cell holds                                           [C]
-    weights    by the first outcome of every chunk, if asked for: mass and Σ min_i tilted loss of
-               strips of consecutive outcomes [2, G] each
-    drawn      (p_xz, loss, margin, margin × a number in [0, 1)), the last within the threshold [n +
-               m + 2, D]
+    columns    (p_xz, loss) of the retained outcomes, then of the non-empty cells          [n + m, K
+               + C]
+    keys       of these cells: (best · m + second) · SHELLS + shell, increasing            [C]
+    counts     number of outcomes in each cell                                             [C]
+    weights    mass and Σ min_i tilted loss of strips of consecutive outcomes [2, G], keyed by the
+               first outcome of each chunk; empty unless requested
+    drawn      (p_xz, loss, margin, margin × a number in [0, 1)), the last within the threshold  [n
+               + m + 2, D]
     """
 
     tilt: Array
@@ -113,33 +113,33 @@ class Scan:
     drawn: Array
 
     def labels_of(self, columns: Array) -> _Index:
-        """The best guesses of outcomes (p_xz, loss) [n + m, K] under the tilt."""
+        """Return the best guesses of outcomes (p_xz, loss) [n + m, K] under the tilt."""
         n = self.tilt.shape[1]
         return first_least(in_order_losses(columns[:n], columns[n:], self.tilt))
 
     @property
     def ties(self) -> int:
-        """How many outcomes tie, those retained left out."""
+        """The number of ties that are not retained."""
         return int(self.counts[self.keys % SHELLS < TIES].sum())
 
     @property
     def screened(self) -> NDArray[np.bool_]:
-        """Which cells hold screened outcomes: they have their best guess twice [C]."""
+        """True for cells of screened outcomes, which store their best guess twice [C]."""
         best, second = np.divmod(self.keys // SHELLS, len(self.tilt))
         return np.asarray((best == second) & (len(self.tilt) > 1))
 
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Outcomes of equal key as one group; groups are in the order of their keys.
+    """Outcomes grouped by key; groups are in the order of their keys.
 
-    Treating the members of a group alike restricts the estimator. So what is feasible for the
+    Treating the members of a group alike restricts the estimator. So whatever is feasible for the
     groups is feasible for all outcomes, with the same law and error probability (docs/theory.md,
     aggregation is a restriction).
 
-    index   the group of every outcome     [N]
-    keys    of the groups, increasing      [K]
-    counts  how many outcomes each holds   [K]
+    index   the group of every outcome         [N]
+    keys    of the groups, increasing          [K]
+    counts  number of outcomes in each group   [K]
     """
 
     index: NDArray[np.intp]
@@ -149,19 +149,21 @@ class Grouping:
     @classmethod
     def of(cls, keys: NDArray[np.intp]) -> Grouping:
         """Group by keys ≥ 0 [N]."""
-        every = np.bincount(keys)  # several times as fast as sorting
+        every = np.bincount(keys)  # several times faster than sorting
         used = np.flatnonzero(every)
         return cls((np.cumsum(every > 0) - 1)[keys], used, every[used])
 
     def merge(self, rows: Array) -> Array:
-        """Sums over the members of each group: [r, N] → [r, K]."""
+        """Return the sums over each group: [r, N] → [r, K]."""
         return np.stack(
             [np.bincount(self.index, weights=row, minlength=self.keys.size) for row in rows]
         )
 
 
 def shell_top(shell: int | _Index) -> Array:
-    """The margins at which shells end; those of ties end where the first of the others begins."""
+    """Return the margins at which shells end. The shells of ties end where the first of the others
+    begins.
+    """
     bits = (np.clip(shell, TIES - 1, SHELLS - 1) + (_BOTTOM - TIES + 1)) << _SHIFT
     return np.asarray(bits, dtype=np.int64).view(np.float64)
 
@@ -169,8 +171,8 @@ def shell_top(shell: int | _Index) -> Array:
 def classify(
     p_xz: Array, loss: Array, tilt: Array, screen: float = math.inf
 ) -> tuple[Array, _Index, Array]:
-    """Margin (nan without mass, inf where screened), cell key and least tilted loss of outcomes [n,
-    ·], [m, ·].
+    """Return the margin (nan without mass, inf if screened), cell key and least tilted loss of
+    outcomes [n, ·], [m, ·].
     """
     count = p_xz.shape[1]
     margin = np.empty(count)
@@ -187,7 +189,7 @@ def classify(
 def _classify_few(
     p_xz: Array, loss: Array, tilt: Array, screen: float
 ) -> tuple[Array, _Index, Array]:
-    """The same of so few outcomes that what is made on the way stays in cache."""
+    """Classify a number of outcomes small enough for the intermediate results to stay in cache."""
     best, least, second, runner = least_two(in_order_losses(p_xz, loss, tilt))
     mass = p_xz.sum(axis=0)
     lead = np.subtract(runner, least, out=runner)
@@ -213,16 +215,18 @@ def _classify_few(
 
 
 def _tie_shells(p_xz: Array, mass: Array) -> _Index:
-    """The shells of outcomes that tie, of positive mass."""
+    """Return the shells of ties of positive mass."""
     found = np.zeros_like(mass)
     steps = float(max(1, len(p_xz) - 1))
-    for j in range(1, len(p_xz)):  # in order, as compiled
+    for j in range(1, len(p_xz)):  # in the order of the compiled version
         found += j / steps * p_xz[j]
     return np.minimum(found / mass * TIES, TIES - 1).astype(np.intp)
 
 
 def numpy_pass(chunk: Chunk, wanted: Pass) -> Scan:
-    """The pass over one chunk in NumPy; it lowers the threshold where it would retain too many."""
+    """Pass over one chunk in NumPy, with a lower threshold if too many outcomes would be
+    retained.
+    """
     p_xz, loss = chunk.read()
     if wanted.screen == 0.0:
         return _label_pass(p_xz, loss, wanted)
@@ -259,8 +263,8 @@ def numpy_pass(chunk: Chunk, wanted: Pass) -> Scan:
 
 
 def _label_pass(p_xz: Array, loss: Array, wanted: Pass) -> Scan:
-    """The same where whatever has mass is screened: the cells are those of the labels, and no
-    margin matters.
+    """Pass over one chunk when all outcomes with mass are screened: the cells are those of the
+    labels, and margins are not needed.
     """
     losses = in_order_losses(p_xz, loss, wanted.tilt)
     mass = p_xz.sum(axis=0)
@@ -287,12 +291,14 @@ def _label_pass(p_xz: Array, loss: Array, wanted: Pass) -> Scan:
 
 
 def _label_keys(m: int) -> _Index:
-    """The cell of screened outcomes of each label [m]."""
+    """Return the keys of the cells of screened outcomes, by label [m]."""
     return np.arange(m) * ((m + 1) * SHELLS) + SHELLS - 1
 
 
 def _weights(mass: Array, least: Array, strip: int) -> dict[int, Array]:
-    """Sums over so many consecutive outcomes [2, G], by the first of the chunk's; nothing for 0."""
+    """Return sums over strips of consecutive outcomes [2, G], keyed by the first of the chunk;
+    empty for strips of 0.
+    """
     if not strip:
         return {}
     starts = np.arange(0, least.size, strip)
@@ -302,7 +308,7 @@ def _weights(mass: Array, least: Array, strip: int) -> dict[int, Array]:
 def _draw_outcomes(
     chunk: Chunk, wanted: Pass, p_xz: Array, loss: Array, margin: Array, places: _Index
 ) -> Array:
-    """Of the outcomes of a chunk at these places, of these margins, those that are drawn."""
+    """Return the drawn outcomes among those of a chunk at these places, with these margins."""
     found = [np.zeros(0, dtype=np.intp)]
     reached = [np.zeros(0)]
     for start in range(0, margin.size if wanted.draws else 0, _AT_ONCE):
@@ -319,8 +325,8 @@ def _draw_outcomes(
 
 
 def compiled_pass(chunk: Chunk, wanted: Pass) -> Scan:
-    """The same, compiled, but that it keeps the threshold: screened outcomes are summed in strips,
-    others one by one.
+    """Pass over one chunk, compiled, with an unchanged threshold. Screened outcomes are summed in
+    strips, others one by one.
     """
     p_xz, loss = chunk.read()
     m, n = wanted.tilt.shape
@@ -333,7 +339,7 @@ def compiled_pass(chunk: Chunk, wanted: Pass) -> Scan:
     total = float(np.trace(cells[screened, n:]) + (wanted.tilt * cells[screened, :n]).sum())
     near = np.empty(strips.unclear.size, dtype=np.intp)
     rows = (*flat(p_xz), *flat(loss))
-    in_order = np.array(wanted.tilt, order="C")  # another order would be compiled apart
+    in_order = np.array(wanted.tilt, order="C")  # another memory order would be compiled separately
     margins = np.full(strips.unclear.size, math.inf)
     rest, found = _visit(n, m)(
         strips.unclear, *rows, in_order, wanted.retain, near, cells, counts, margins
@@ -357,8 +363,8 @@ def compiled_pass(chunk: Chunk, wanted: Pass) -> Scan:
 
 @once
 def _visit(n: int, m: int) -> Any:
-    """Compiled, with loops of constant length: outcomes are retained or added to cells. Returns Σ
-    min_i and how many are.
+    """Return a compiled function with loops of constant length that retains outcomes or adds them
+    to cells. It returns Σ min_i and the number retained.
     """
     shells = SHELLS
     ties = TIES
@@ -417,7 +423,7 @@ def _visit(n: int, m: int) -> Any:
 
 
 def scan(blocks: Blocks, wanted: Pass, *, threads: int = 0, compiled: bool | None = None) -> Scan:
-    """One pass over all outcomes. Outcomes of no mass are passed over. threads: 0 = all cores."""
+    """Pass over all outcomes, ignoring those without mass. threads: 0 = all cores."""
     wanted = replace(wanted, screen=max(wanted.screen, wanted.retain))
     pays = compiled_pays(blocks.N) if compiled is None else compiled
     work = partial(_visit_chunk, compiled_pass if pays else numpy_pass, wanted)
@@ -426,21 +432,21 @@ def scan(blocks: Blocks, wanted: Pass, *, threads: int = 0, compiled: bool | Non
 
 
 def _visit_chunk(chunk_pass: Callable[[Chunk, Pass], Scan], wanted: Pass, chunk: Chunk) -> Scan:
-    """The pass over one chunk, with the indices of all outcomes."""
+    """Pass over one chunk, with indices into all outcomes."""
     found = chunk_pass(chunk, wanted)
     weights = {chunk.start + start: rows for start, rows in found.weights.items()}
     return replace(found, retained=found.retained + chunk.start, weights=weights)
 
 
 def _together(parts: list[Scan], wanted: Pass) -> Scan:
-    """Scans of consecutive chunks as one, with one threshold, under which not too many outcomes are
-    retained.
+    """Combine scans of consecutive chunks under one threshold that does not retain too many
+    outcomes.
     """
     threshold = min(part.threshold for part in parts)
     retained = np.concatenate([part.retained for part in parts])
     columns = np.concatenate([part.columns[:, : part.retained.size] for part in parts], axis=1)
     cells = [(part.keys, part.counts, part.columns[:, part.retained.size :]) for part in parts]
-    # Another pass over what is retained lowers the threshold.
+    # Another pass over the retained outcomes lowers the threshold.
     if retained.size > wanted.most or threshold < wanted.retain:
         n = wanted.tilt.shape[1]
         held = Chunk(0, retained.size, lambda: (columns[:n], columns[n:]))
@@ -476,10 +482,10 @@ def _together(parts: list[Scan], wanted: Pass) -> Scan:
 def wanted_margin(
     columns: Array, counts: Array, tilt: Array, wanted: float, reach: Array | float = 0.0
 ) -> float:
-    """A margin that about `wanted` outcomes do not exceed under a tilt.
+    """Return a margin that about `wanted` outcomes do not exceed under a tilt.
 
-    columns: (p_xz, loss) of outcomes or sums [n + m, K], each for `counts` outcomes [K], whose
-    margins are taken to go up to `reach` beyond that of the sum.
+    columns: (p_xz, loss) of outcomes or sums [n + m, K], each of `counts` outcomes [K] with margins
+    up to `reach` beyond that of the sum.
     """
     n = tilt.shape[1]
     _, least, _, runner = least_two(columns[n:] + tilt @ columns[:n])

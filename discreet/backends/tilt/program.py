@@ -1,35 +1,36 @@
 """The vertex of a problem whose measures of leakage are linear: a small linear program, solved to
 the last digits.
 
-Method: sifting. A tilt that is nearly known decides most outcomes. In the program these are summed
-by their labels, and each sum counts as one outcome. Others may get the second best guess as well as
-their label, so that the share that moves is merely bounded and needs no row: the dual simplex
-method passes such bounds in long steps, and takes few steps for thousands of outcomes. A few, the
-*candidates*, may get any guess, as sums may, so that the program has a solution that keeps the
-budget. Its duals price all outcomes. Those that they contradict may next get the guess that they
-had, too, or become candidates. If none is left, the solution is optimal for the whole problem.
+Method: sifting. A nearly known tilt decides most outcomes. In the program these are summed by
+label, and each sum counts as one outcome. Some others may get their second best guess besides their
+label; the share that moves is only bounded and needs no row, and the dual simplex method passes
+such bounds in long steps, so it takes few steps for thousands of outcomes. A few outcomes, the
+*candidates*, and the sums may get any guess, so the program has a solution that keeps the budget.
+Its duals price all outcomes. Outcomes that contradict the duals may, in the next program, also get
+the guess that they had, or become candidates. If none is left, the solution is optimal for the
+whole problem.
 
-Far from the optimum all outcomes are in the program. Its tilt need not be exact: the programs after
-it take in eight outcomes for each one that was contradicted, and all of them where more were
-contradicted than a program held. The first tilt of all comes from a problem of every eighth outcome
-and the heavy ones, found alike. So does that of many outcomes from which the tilt at hand is too
+Far from the optimum all outcomes are in the program. Its tilt need not be exact: each later program
+includes eight outcomes for each contradicted one, and all of them if more were contradicted than a
+program contained. The very first tilt comes from a problem of every eighth outcome and the heavy
+ones, solved in the same way. So does the first tilt for many outcomes when the given tilt is too
 far: a step of HiGHS that passes tens of thousands of bounds takes a tenth of a second.
 
 With shares x_f of outcomes that move from their label to another guess, the law is linear in x. A
 measure with the pieces R bounds the levels h of their maxima:
 
-    minimise Σ_f x_f (L_guess − L_label)   subject to R u_i(x) ≤ h_iR, Σ_iR h_iR ≤ B, Σ_{f at l} x_f
-                                           ≤ 1, x ≥ 0,
+    minimise Σ_f x_f (L_guess − L_label)
+    subject to R u_i(x) ≤ h_iR,  Σ_iR h_iR ≤ B,  Σ_{f at l} x_f ≤ 1,  x ≥ 0,
 
-Σ_R h_iR ≤ B for every guess i under `Scope.SHARE`, and R u_i ≤ 0 under `Scope.POSTERIOR`. The
-prices λ ≥ 0 of the first rows give the tilt t_i = Σ λ R, which is in μ V since those of one maximum
-add up to μ, the price of the budget. Pieces are widened by the rounding of a law, R + a |R|, so
-that the answer keeps the budget in the judge's arithmetic, too.
+with Σ_R h_iR ≤ B for every guess i under `Scope.SHARE`, and R u_i ≤ 0 under `Scope.POSTERIOR`. The
+prices λ ≥ 0 of the first rows give the tilt t_i = Σ λ R, which lies in μ V because the prices of
+one maximum sum to μ, the price of the budget. The pieces are widened by the rounding error of a
+law, R + a |R|, so that the answer also keeps the budget in the judge's arithmetic.
 
-A simplex method answers within absolute tolerances. So the program is solved again about the
-solution, with what is left of right-hand sides, bounds and reduced costs magnified to the size of
-one (iterative refinement). Degenerate programs, guesses that are never made and several optima need
-no treatment of their own.
+A simplex method is accurate to absolute tolerances only. So the program is solved again about its
+solution, with the residuals of right-hand sides, bounds and reduced costs magnified to size one
+(iterative refinement). Degenerate programs, guesses that never occur and multiple optima need no
+special treatment.
 
 Source: docs/theory.md, section 14; R. E. Bixby, J. W. Gregory, I. J. Lustig, R. E. Marsten, D. F.
 Shanno, "Very large-scale linear programming: a case study in combining interior point and simplex
@@ -64,30 +65,31 @@ from discreet.problems.problem import Problem
 if TYPE_CHECKING:
     from highspy import Highs
 
-_PROGRAMS = 12  # at most; from a tilt worth having one or two, from none five to eleven
-# Of a program, zeros among them: more take a tenth of a second, and a nearer tilt may cost less.
+_PROGRAMS = 12  # most programs; a good tilt takes one or two, none at all five to eleven
+# Most entries of a program, counting zeros: more take a tenth of a second, and a closer tilt may
+# cost less.
 _ENTRIES = 1 << 21
-# Times as many columns as rows: in a program of fewer, a few pivots cost less than an interior
-# point.
+# With fewer columns than this multiple of the rows, a few pivots cost less than an interior point.
 _BROAD = 8
-_REFINED = 6  # solutions of each at most; two or three reach rounding
-# Times the candidates, or the outcomes contradicted: so many may get their second best guess.
+_REFINED = 6  # most solutions of each program; two or three reach rounding accuracy
+# This multiple of the candidates, or of the contradicted outcomes, may get their second best guess.
 _SHARED = 8
-_THINNED = 8  # of so many outcomes one is in the smaller problem that a first tilt comes from
-_NEARBY = 4  # next to that tilt one of so many outcomes is in the program
+_THINNED = 8  # the smaller problem of a first tilt contains one in this many outcomes
+_NEARBY = 4  # next to that tilt the program contains one in this many outcomes
 # Equalized odds of two groups and two or three guesses: benchmarks/people_side_by_side.py.
 _FEW_EQUATIONS = 4
-# Times rows and columns: of a program that is solved up to twice as many, of one that cycles any.
+# Pivots for each row and column: a program takes up to twice as many as rows and columns, one that
+# cycles any number.
 _PIVOTS = 20
-_TOLERANCE = 1e-9  # of HiGHS; a refinement magnifies by its inverse at most
+_TOLERANCE = 1e-9  # tolerance of HiGHS; a refinement magnifies by at most its inverse
 
 
 def is_linear(problem: Problem) -> bool:
-    """Whether the problem is a linear program, of perfect privacy about a single secret one of few
-    equations.
+    """Return True if the problem is a linear program; for a single secret under perfect privacy,
+    only if it has few equations.
 
-    Where they are more an interior point takes less time, and always if the secret is given
-    nothing.
+    With more equations an interior point takes less time, as it does for unconditional perfect
+    privacy.
     """
     linear = [term.measure.name in LINEAR for term in problem.terms if term.priced]
     if not all(linear) or len(linear) + len(problem.terms) > 1:
@@ -105,15 +107,16 @@ def solve_by_sifting(
     far: bool = False,
     deadline: float = math.inf,
 ) -> tuple[Point, Ending] | None:
-    """The optimal vertex of a linear problem, from a tilt [m, n]; the nearer, the sooner.
+    """Return the optimal vertex of a linear problem, starting from a tilt [m, n]; a closer tilt
+    takes less time.
 
-    columns: an interior estimator [m, N], where one is known: outcomes that hesitate are
-    candidates. far: whether the tilt may be far off. None where HiGHS finds no solution, if a
-    program would be too large, or if rounding leaves more than the relative gap. From a gap of 1e-7
-    on (`Precision.drawn`), if the precision asks for less, a point within it is enough. After the
-    deadline, on the clock of time.perf_counter, the answer of the last program is returned; one is
-    always solved. Such points keep their budgets to the tolerances of HiGHS only. Outcomes and
-    private values need positive probability.
+    columns: an interior estimator [m, N] if known, whose undecided outcomes become candidates. far:
+    whether the tilt may be far from the optimum. Return None if HiGHS finds no solution, if a
+    program would be too large, or if rounding leaves more than the relative gap. If `gap` is at
+    least 1e-7 (`Precision.drawn`) and looser than the precision requires, stop once the bracket is
+    within `gap`. After the deadline, on the clock of time.perf_counter, return the answer of the
+    last program; at least one is always solved. Such points keep their budgets only to the
+    tolerances of HiGHS. Outcomes and private values need positive probability.
     """
     sifting = _Sifting(problem, precision, gap, deadline)
     if far:
@@ -125,15 +128,15 @@ def solve_by_sifting(
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """What a program answers for the whole problem.
+    """The answer of a program for the whole problem.
 
     small   outcomes of the program
     point   columns of all outcomes, tilt and multipliers
-    losses  of all outcomes under the tilt                          [m, N]
-    wasted  what outcomes lose to their best guess under the tilt   [N]
-    wrong   where this is more than rounding                        [N]
+    losses  of all outcomes under the tilt                              [m, N]
+    wasted  loss of each outcome beyond its best guess under the tilt   [N]
+    wrong   where this exceeds rounding                                 [N]
     error   error probability
-    width   of the bracket
+    width   width of the bracket
     """
 
     small: _Small
@@ -146,16 +149,17 @@ class _Answer:
 
 
 class _Sifting:
-    """The programs of one problem, one after the other.
+    """The sequence of programs for one problem.
 
     losses      under the tilt that the next program starts from [m, N], and their labels [N]
     candidates  the outcomes that may get any guess              [N]
-    shared      how many others may get their second best guess; 0: sums may get any
-    held        guesses that these may get besides               [m, N]
-    widened     of the terms of pieces
-    whole       whether the last program had all outcomes, so that tolerances alone may contradict
-                its duals
-    thins       whether a tilt may yet come from few outcomes
+    shared      number of other outcomes that may get their second best guess; 0: the sums may get
+                any guess
+    held        guesses that these may get in addition           [m, N]
+    widened     the relative widening of the pieces
+    whole       whether the last program contained all outcomes, so that only tolerances can
+                contradict its duals
+    thins       whether a tilt may still come from few outcomes
     """
 
     def __init__(self, problem: Problem, precision: Precision, gap: float, deadline: float) -> None:
@@ -163,7 +167,7 @@ class _Sifting:
         self._precision = precision
         self._gap = gap
         self._deadline = deadline
-        # A point within the gap is enough.
+        # A point within the gap is sufficient.
         self._rough = max(precision.drawn, 2.0 * precision.bracket) <= gap < math.inf
         self._count = problem.m * (problem.n + 1)
         self._candidates = np.zeros(problem.N, dtype=np.bool_)
@@ -177,7 +181,9 @@ class _Sifting:
     # ----------------------------------------------------------------------------------------------
 
     def start_near(self, tilt: Array, columns: Array | None) -> None:
-        """The outcomes nearest to a decision are candidates, and those that hesitate."""
+        """Make candidates of the outcomes closest to a decision boundary, and of the undecided
+        ones.
+        """
         self._price(tilt)
         self._candidates = self._nearest(self._count)
         if columns is not None:
@@ -186,14 +192,14 @@ class _Sifting:
             self._candidates |= hesitating & few
 
     def start_far(self, tilt: Array) -> None:
-        """All outcomes are in the program, or those next to the tilt of few outcomes."""
+        """Put all outcomes into the program, or those close to the tilt of few outcomes."""
         self._shared = max(self._problem.N, self._shared)
         self._tilt = tilt
         if not (self._thins and not tilt.any() and self._start_next_to_few()):
             self._price(tilt)
 
     def _start_next_to_few(self) -> bool:
-        """Start from the tilt of few outcomes, if they have one."""
+        """Start from the tilt of few outcomes; return False if they have none."""
         self._thins = False
         few = self._tilt_of_few()
         if few is None:
@@ -212,11 +218,11 @@ class _Sifting:
 
     @property
     def _few(self) -> bool:
-        """Whether a program has few outcomes besides the candidates."""
+        """True if a program has few outcomes other than the candidates."""
         return self._shared <= _SHARED * self._count
 
     def run(self) -> tuple[Point, Ending] | None:
-        """Programs until one is optimal for the whole problem."""
+        """Solve programs until one is optimal for the whole problem."""
         for _ in range(_PROGRAMS):
             if self._is_too_large():
                 return None
@@ -225,7 +231,7 @@ class _Sifting:
             if answer is None:
                 if not self._shared:
                     return None
-                self._shared = 0  # sums may get any guess, so that there is a solution
+                self._shared = 0  # the sums may get any guess, which guarantees a solution
                 continue
             widest = self._widened >= self._precision.certain
             kept = not exact or widest or _keeps(self._problem, answer.point.columns)
@@ -264,7 +270,7 @@ class _Sifting:
         return _Answer(small, Point(columns, tilt, prices), losses, wasted, wrong, error, width)
 
     def _contradicted(self, answer: _Answer) -> int:
-        """How many outcomes the duals contradict that were no candidates."""
+        """Return the number of outcomes that contradict the duals and were not candidates."""
         return int(np.count_nonzero(answer.wrong & ~self._candidates))
 
     def _is_optimal(self, answer: _Answer, exact: bool) -> bool:
@@ -272,8 +278,8 @@ class _Sifting:
         return exact and (not self._contradicted(answer) or (self._whole and narrow))
 
     def _restart(self) -> None:
-        """The tilt has moved too far for those in the program: begin with all, or next to the tilt
-        of few.
+        """Restart with all outcomes, or next to the tilt of few, because the tilt has moved too far
+        for the outcomes of the program.
         """
         thins = self._thins and _THINNED**2 * _SHARED * self._count < self._problem.N
         self._thins = self._thins and not thins
@@ -281,8 +287,8 @@ class _Sifting:
             self._shared = self._problem.N
 
     def _continue(self, answer: _Answer) -> None:
-        """The next program begins at the tilt of this one, with more of what its duals
-        contradict.
+        """Start the next program at the tilt of this one, with more of the outcomes that contradict
+        its duals.
         """
         number = self._contradicted(answer)
         small = answer.small
@@ -303,8 +309,8 @@ class _Sifting:
             self._candidates |= self._nearest(self._count)
 
     def _tilt_of_few(self) -> Array | None:
-        """The tilt of one of every `_THINNED` outcomes and all heavy ones, with the same budgets;
-        None without a solution.
+        """Return the tilt of one in every `_THINNED` outcomes and all heavy ones, with the same
+        budgets; None without a solution.
         """
         problem = self._problem
         light = problem.p_z < _THINNED / problem.N
@@ -326,10 +332,10 @@ class _Sifting:
     # ----------------------------------------------------------------------------------------------
 
     def _is_too_large(self) -> bool:
-        """Whether an interior point costs less than the program.
+        """Return True if an interior point costs less than the program.
 
-        The simplex method takes about one pivot for each row, each of which costs rows × columns. A
-        step of the interior point costs rows³, whatever the columns.
+        The simplex method takes about one pivot for each row, at a cost of rows × columns. A step
+        of the interior point costs rows³, whatever the number of columns.
         """
         problem = self._problem
         candidates = int(np.count_nonzero(self._candidates))
@@ -341,7 +347,9 @@ class _Sifting:
         return rows * (rows + shares) > _ENTRIES and shares > _BROAD * rows
 
     def _nearest(self, count: int) -> NDArray[np.bool_]:
-        """The outcomes whose labels are the nearest to another guess [N]."""
+        """Return the outcomes with the smallest margins between their label and another
+        guess [N].
+        """
         m, outcomes = self._losses.shape
         if m == 1 or outcomes <= 2 * count:
             return np.ones(outcomes, dtype=np.bool_)
@@ -351,8 +359,8 @@ class _Sifting:
         return chosen
 
     def _gather(self) -> _Small:
-        """Candidates, and those that may get their second best guess or what they hold, one by one;
-        sums of all others by label.
+        """Return the outcomes of the next program: the candidates and the outcomes with a choice
+        one by one, and sums of all others by label.
         """
         problem = self._problem
         near = self._candidates
@@ -390,7 +398,9 @@ class _Sifting:
 
 
 def _worst(wasted: Array, most: int) -> NDArray[np.bool_]:
-    """The outcomes that waste anything, at most so many: those that waste the most [N]."""
+    """Return the outcomes with positive waste, and of these at most this number: those with the
+    most [N].
+    """
     chosen = wasted > 0.0
     if np.count_nonzero(chosen) > most:
         chosen[np.argpartition(wasted, -most)[:-most]] = False
@@ -399,11 +409,11 @@ def _worst(wasted: Array, most: int) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class _Small:
-    """K outcomes, of which the last are sums of others by label; deviations are sums, too, and not
-    formed again.
+    """K outcomes, the last of which are sums of others by label. Deviations are sums too; they are
+    not recomputed.
 
-    place: of every outcome of the problem among them [N]; labels [K]; others: the guesses to which
-    each may move [m, K]; alone: which are no sums [K].
+    place: index among them of each outcome of the problem [N]; labels [K]; others: the guesses to
+    which each may move [m, K]; alone: True for outcomes that are not sums [K].
     """
 
     problem: Problem
@@ -418,17 +428,18 @@ class _Small:
 
 
 class _Restricted:
-    """min cost·x with matrix x = right and least ≤ x ≤ most, for shares, levels, and slacks of all
-    rows, in this order.
+    """min cost·x subject to matrix x = right and least ≤ x ≤ most. The variables are shares,
+    levels, and slacks of all rows, in this order.
 
-    Outcomes that may get one other guess have no row: their share is at most 1.
+    An outcome with a single other guess has no row: its share is at most 1.
     """
 
     def __init__(self, small: _Small, widened: float) -> None:
         self._small = small
         self._guesses, self._places = np.nonzero(small.others)
         self._own = small.labels[self._places]
-        self.scale = np.sqrt(small.p_z[self._places] / small.p_z.max())  # of shares in the program
+        # scale of shares in the program
+        self.scale = np.sqrt(small.p_z[self._places] / small.p_z.max())
         lost = (
             small.loss[self._guesses, self._places] - small.loss[self._own, self._places]
         ) / self.scale
@@ -436,7 +447,7 @@ class _Restricted:
         self._bounds = [_bound(small, term, widened) for term in small.problem.terms]
         alternatives = np.bincount(self._places, minlength=small.labels.size)
         tied = np.flatnonzero(alternatives > 1)
-        self._row = np.full(small.labels.size, -1)  # of each outcome
+        self._row = np.full(small.labels.size, -1)  # the row of each outcome, −1 if none
         self._row[tied] = np.arange(tied.size)
         self._starts = tied.size + np.cumsum([0, *(bound.right.size for bound in self._bounds)])
         self.right = np.concatenate(
@@ -461,7 +472,7 @@ class _Restricted:
                 self.most[start : start + bound.right.size] = 0.0
 
     def entries(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-        """The matrix by columns: how many entries each has, rows, and values."""
+        """Return the matrix by columns: the number of entries in each, rows, and values."""
         own = self._row[self._places][:, None]
         rows = [own]
         values = [np.ones_like(own, dtype=np.float64)]
@@ -491,10 +502,11 @@ class _Restricted:
         )
 
     def answer(self, variables: Array, prices: Array) -> tuple[Array, Array, Array]:
-        """Columns of the outcomes [m, K], tilt [m, n], and the prices of the terms' budgets.
+        """Return columns of the outcomes [m, K], the tilt [m, n], and the prices of the terms'
+        budgets.
 
-        Probabilities are multiples of 2⁻⁵³ times the size of the mass of their guess, so that those
-        of a rare one have as many digits. A guess that is made by rounding only is never made.
+        Probabilities are rounded to multiples of 2⁻⁵³ times the size of the guess's mass, so that
+        rare guesses keep as many digits. A guess that only rounding makes is never made.
         """
         small = self._small
         problem = self._small.problem
@@ -521,7 +533,7 @@ class _Restricted:
         return columns, tilt, budgets
 
     def price_of_budgets(self, prices: Array) -> float:
-        """Σ μ B over the terms."""
+        """Return Σ μ B over the terms."""
         terms = self._small.problem.terms
         return math.fsum(
             price * exact_level(term)
@@ -535,14 +547,14 @@ def _bound(small: _Small, term: Term, widened: float) -> _Bound | _Equations:
 
 
 class _Equations:
-    """The rows of a secret that must not leak, u_i = s_i π for all guesses but the last; or none,
+    """The rows of a secret under perfect privacy, u_i = s_i π for all guesses but the last; no rows
     without a constraint.
 
-    Only independent combinations of private values are rows: more would be inconsistent in their
-    last digits.
+    Only independent combinations of private values become rows, since dependent ones would be
+    inconsistent in their last digits.
 
-    effect: of moving an outcome to a guess, on the rows of that guess [P, K]; guesses: how many
-    have rows.
+    effect: change of the rows of a guess when an outcome moves to it [P, K]; guesses: number of
+    guesses with rows.
     """
 
     def __init__(self, small: _Small, term: Term, _: float) -> None:
@@ -558,16 +570,17 @@ class _Equations:
         self._price = math.inf if term.budget.perfect else 0.0
 
     def duals(self, prices: Array) -> tuple[Array, float]:
-        """Tilt [m, n] and multiplier from the prices of the rows."""
+        """Return the tilt [m, n] and the multiplier from the prices of the rows."""
         own = prices.reshape(self.guesses, -1) @ self._combined
         return np.concatenate([own, np.zeros((1, own.shape[1]))]), self._price
 
 
 class _Bound:
-    """The rows of a term: its pieces for every guess, and then its budget, or one for each guess.
+    """The rows of a term: its pieces for every guess, followed by its budget, or one budget for
+    each guess.
 
-    effect     of moving an outcome to a guess, on the pieces of that guess [P, K]; guesses: how
-               many have pieces
+    effect     change of the pieces of a guess when an outcome moves to it [P, K]; guesses: number
+               of guesses with pieces
     of_levels  coefficients of the levels; right: right-hand sides
     """
 
@@ -586,7 +599,7 @@ class _Bound:
         mean[np.abs(mean) <= 2 * (p_x.size + 2) * UNIT * (size @ p_x)] = 0.0
         effect = self._pieces @ small.deviations[term.rows] + mean[:, None] * small.p_z
         wide = np.full(len(size), widened)
-        if level == 0.0:  # of equations nothing may be widened
+        if level == 0.0:  # equations may not be widened
             wide[mean == 0.0] = 0.0
         effect += wide[:, None] * (size @ small.p_xz[term.rows])
         self._unit = max(level, float(np.abs(effect).max())) or 1.0
@@ -595,7 +608,7 @@ class _Bound:
         self.right = -(effect @ one_hot(small.labels, m).T).T.ravel()
         self.of_levels = np.zeros((self.right.size, 0))
         if measure.scope is not Scope.POSTERIOR:
-            # The level of each piece.
+            # the level of each piece
             own = np.repeat(np.eye(count), [len(each) for each in pieces], axis=0)
             sums = (
                 np.repeat(np.eye(m), count, axis=1)
@@ -606,10 +619,10 @@ class _Bound:
             self.right = np.append(self.right, np.full(len(sums), level / self._unit))
 
     def duals(self, prices: Array) -> tuple[Array, float]:
-        """Tilt [m, n] and multiplier from the prices ≥ 0 of the rows.
+        """Return the tilt [m, n] and the multiplier from the prices ≥ 0 of the rows.
 
-        A multiplier below the prices of a piece, by the tolerance of HiGHS, costs more than one
-        that is raised to these: rare values would lower the tilt.
+        If HiGHS leaves the multiplier below the prices of a piece, within its tolerance, it is
+        raised to them. Otherwise rare values would lower the tilt, which costs more.
         """
         own = prices[: self.guesses * len(self._pieces)]
         pieces = -own @ self.of_levels[: own.size]
@@ -619,10 +632,10 @@ class _Bound:
 
 
 def _refine_program(program: _Restricted, times: int) -> tuple[Array, Array] | None:
-    """Solution, and prices λ ≥ 0 of the rows; None where HiGHS finds none.
+    """Return the solution, and prices λ ≥ 0 of the rows; None if HiGHS finds none.
 
-    times: how often at most it is solved. Once is to the tolerance of HiGHS, `_REFINED` times as
-    exact as rounding allows.
+    times: maximum number of solutions. One is accurate to the tolerance of HiGHS, `_REFINED` are
+    accurate to rounding.
     """
     entries = _Entries(*program.entries())
     solver = _solver(program, entries)
@@ -640,7 +653,7 @@ def _refine_program(program: _Restricted, times: int) -> tuple[Array, Array] | N
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
-    """A matrix by columns: how many entries each has, rows, and values."""
+    """A matrix by columns: the number of entries in each, rows, and values."""
 
     counts: NDArray[np.intp]
     row: NDArray[np.intp]
@@ -648,16 +661,17 @@ class _Entries:
 
     @cached_property
     def column(self) -> NDArray[np.intp]:
-        """Of every entry."""
+        """The column of every entry."""
         return np.repeat(np.arange(self.counts.size), self.counts)
 
 
 class _Refinement:
     """A solution to which the solutions of its magnified residuals are added.
 
-    best     variables, and prices λ ≥ 0 of the rows, where they were the least off; None at first
-    primal   by how much right-hand sides and bounds are magnified
-    dual     by how much reduced costs are magnified
+    best     variables, and prices λ ≥ 0 of the rows, with the smallest residuals so far; None at
+             first
+    primal   magnification of right-hand sides and bounds
+    dual     magnification of reduced costs
     """
 
     def __init__(self, program: _Restricted, entries: _Entries) -> None:
@@ -673,7 +687,7 @@ class _Refinement:
         self.best: tuple[Array, Array] | None = None
 
     def add(self, x: Array, y: Array) -> bool:
-        """Add the solution of a magnified program; whether another may bring the sum nearer."""
+        """Add the solution of a magnified program; return whether another may improve the sum."""
         self._x = self._x + x / self._primal
         self._y = self._y + y / self._dual
         entries = self._entries
@@ -692,7 +706,7 @@ class _Refinement:
         self.best = (self._x, -self._y)
         self._least_off = off
         sizes = np.bincount(entries.row, np.abs(terms), rows)
-        # Also of the rows of rare guesses.
+        # This must also hold for the rows of rare guesses.
         if off <= rounding and (np.abs(self._missing) <= rounding * sizes).all():
             return False
         self._primal = min(self._primal / _TOLERANCE, 1.0 / max(lacks, outside, UNIT * UNIT))
@@ -700,27 +714,25 @@ class _Refinement:
         return True
 
     def _outside(self) -> float:
-        """By how much variables are out of their bounds, at most."""
+        """Return the largest violation of a bound."""
         below = np.where(self._free, 0.0, self._program.least - self._x)
         above = np.where(self._bounded, self._x - self._most, 0.0)
         return float(np.maximum(below, above).max(initial=0.0))
 
     def _unpriced(self) -> float:
-        """By how much reduced costs have the wrong sign, at most, where no upper bound explains
-        it.
-        """
+        """Return the largest reduced cost of the wrong sign that no upper bound explains."""
         wrong = np.maximum(-self._reduced, np.where(self._free, self._reduced, 0.0))
         return float(np.where(self._bounded, 0.0, wrong).max(initial=0.0))
 
     def _wasted(self) -> float:
-        """The largest product of a reduced cost and the distance to its bound."""
+        """Return the largest product of a reduced cost and the distance to its bound."""
         at_most = self._bounded & (self._reduced < 0.0)
         inside = np.where(at_most, self._most - self._x, self._x)
         wasted = self._reduced * np.where(self._free, 0.0, inside)
         return float(np.abs(wasted).max(initial=0.0))
 
     def magnify(self, solver: Highs) -> None:
-        """State the program of the residuals."""
+        """Pass the program of the residuals to the solver."""
         program = self._program
         count = self._x.size
         rows = self._y.size
@@ -735,7 +747,7 @@ class _Refinement:
 
 
 def _solver(program: _Restricted, entries: _Entries) -> Highs:
-    """HiGHS with the program."""
+    """Return a HiGHS instance with the program."""
     import highspy
 
     solver = highspy.Highs()
@@ -751,8 +763,8 @@ def _solver(program: _Restricted, entries: _Entries) -> Highs:
     options |= dict.fromkeys(
         ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), _TOLERANCE
     )
-    # No solution costs more, so duals that promise more show that there is none: a step towards
-    # these can take seconds.
+    # No solution costs more than this, so a larger dual bound proves infeasibility. A step towards
+    # such a bound can take seconds.
     options["objective_bound"] = 1.0 + 2.0 * float(
         np.abs(program.cost[: program.shares]) @ program.scale
     )
@@ -780,7 +792,9 @@ def _solver(program: _Restricted, entries: _Entries) -> Highs:
 
 
 def _solution(solver: Highs) -> tuple[Array, Array] | None:
-    """Values of the variables and duals of the rows; None unless they are optimal."""
+    """Return the values of the variables and the duals of the rows; None unless they are
+    optimal.
+    """
     import highspy
 
     solver.run()
@@ -791,10 +805,11 @@ def _solution(solver: Highs) -> tuple[Array, Array] | None:
 
 
 def _keeps(problem: Problem, columns: Array) -> bool:
-    """Whether columns [m, N] keep all budgets, also if the masses of outcomes are rounded once.
+    """Return True if columns [m, N] keep all budgets, even after the masses of outcomes are rounded
+    once.
 
-    The judge moves secrets that must not leak to exact privacy, by up to the rounding of sums,
-    which the others feel.
+    The judge moves secrets under perfect privacy to exact privacy, by up to the rounding of sums,
+    which changes the leakages of the others.
     """
     moved = (
         Precision.leak_free

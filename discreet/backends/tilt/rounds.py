@@ -1,25 +1,27 @@
-"""Large problems through small ones: aggregate, solve, certify, shrink.
+"""Solve large problems through small ones: aggregate, solve, certify, shrink.
 
-Only outcomes near a decision boundary matter individually. Each round has a pass over the outcomes
-under the best tilt so far: those with the smallest margins are retained, all others are summed into
-cells (`passes`). The small problem of both is solved by sifting if it is linear, else by the
-interior point and the crossover. Treating the members of a cell alike is a restriction, so its
-optimum is feasible for the whole problem and an upper bound; its tilt, made feasible, gives a lower
-bound by the next pass. Where the tilt has moved by less than the margins of all that is in cells,
-none of their decisions can have changed, and the small problem knows the lower bound without a
-pass. When the two bounds meet, the restriction was no restriction.
+Only outcomes near a decision boundary matter individually. Each round passes over the outcomes
+under the best tilt so far: the outcomes with the smallest margins are retained, all others are
+summed into cells (`passes`). The small problem of both is solved by sifting if it is linear,
+otherwise by the interior point and the crossover. Treating the members of a cell alike is a
+restriction, so its optimum is feasible for the whole problem and gives an upper bound; its tilt,
+made feasible, gives a lower bound in the next pass. If the tilt moved by less than the margins of
+all outcomes in cells, none of their decisions can have changed, and the small problem determines
+the lower bound without a pass. When the two bounds meet, the restriction did not cost anything.
 
-The first tilt comes from the caller, who knows other budgets (a continuation), or from a weighted
-sample of the outcomes. The sample is weighted so that it adds up to what all outcomes do, but it
-errs about each of them. So the pass under its tilt also *draws* outcomes, fewer the larger their
-margins. The problem of the draws has what the labels of all others add up to: it estimates only how
-labels change. Its tilt is nearer by an order of magnitude, and the next pass draws again until
-margins of that size are retained. Tilts of aggregates are no such help where the tilt has many
-entries: the members of a cell differ in directions that its margin does not show. Where a round
-does not shrink the bracket to a third, the next one retains eight times as many: at the latest when
-all are retained, the small problem is the whole one (unless that would be more than memory should
-hold: then it ends "stalled"). Where the bounds meet and there is no vertex yet, which is a shorter
-rule, the last pass is searched for one, unless more outcomes tie than are retained.
+The first tilt comes from the caller, who has solved other budgets (a continuation), or from a
+weighted sample of the outcomes. The weights make the sample's sums equal to those of all outcomes,
+but single outcomes are still estimates. So the pass under its tilt also *draws* outcomes, fewer at
+larger margins. The problem of the draws keeps the sums of all other outcomes by label, and
+estimates only how labels change. Its tilt is more accurate by an order of magnitude, and the next
+pass draws again until margins of that size are retained. Tilts of aggregates do not help in this
+way if the tilt has many entries, because the members of a cell differ in directions that its margin
+does not show.
+
+If a round does not shrink the bracket to a third, the next one retains eight times as many
+outcomes. Once all are retained, the small problem is the whole one (if they do not fit into memory,
+the rounds end "stalled"). If the bounds meet without a vertex, which would be a shorter rule, the
+last pass is searched for one, unless more outcomes tie than are retained.
 
 Source: discreet, docs/theory.md, section 18 (aggregation is a restriction; screening by margins).
 """
@@ -60,35 +62,36 @@ from discreet.problems.problem import Problem
 from discreet.problems.streams.sample import sample, strip_for
 
 MOST_RETAINED = 1 << 18
-"""Outcomes held one by one at most, so that memory does not grow with N; problems of up to so many
-end solved whole.
+"""Largest number of outcomes held individually, so that memory does not grow with N. Problems of up
+to this size end solved whole.
 """
 ROUNDS_FROM = 16
-"""From so many times the outcomes that a round retains on, rounds and screening pay:
+"""Rounds and screening pay from this multiple of the outcomes that a round retains:
 benchmarks/ablation.py.
 """
 _ROUNDS = 40
-# Share of the outcomes of which a sample tells the largest margin: at least 50 of those drawn.
+# Share of the outcomes whose largest margin a sample estimates: at least 50 of those drawn.
 _SAMPLED = 0.02
-# a round must shrink the bracket by this factor, or the next one retains more:
-# benchmarks/ablation.py
+# If a round does not shrink the bracket by this factor, the next one retains more:
+# benchmarks/ablation.py.
 _PROGRESS = 0.3
-_MORE = 8  # times as many
-_DRAWN_FROM = 1 << 15  # outcomes on, passes draw: of fewer, all that matter are retained as soon
-_DRAWN = 2  # at most twice as many outcomes are drawn as are retained
-_DRAWS = 4  # times that a tilt is found from draws at most
-_NEARER = 10.0  # by so many times such a tilt is nearer than the one before
+_MORE = 8  # factor by which the next round retains more
+# passes draw from this number of outcomes on; with fewer, all that matter are retained as soon
+_DRAWN_FROM = 1 << 15
+_DRAWN = 2  # draw at most twice as many outcomes as are retained
+_DRAWS = 4  # most times that a tilt is found from draws
+_NEARER = 10.0  # factor by which the tilt of draws is more accurate than the one before
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What bounds the work, and who is told of it.
+    """Bounds on the work, and the callback for progress.
 
     iterations  of each interior point
     deadline    on time.perf_counter's clock
     threads     for passes over the outcomes (0 = all cores)
-    compiled    whether these passes are (None: where that pays)
-    report      called after every round with (what was done, lower bound, upper bound)
+    compiled    whether these passes are compiled (None: when that pays)
+    report      called after every round with (step, lower bound, upper bound)
     """
 
     iterations: int = 100
@@ -99,14 +102,14 @@ class Limits:
 
     @property
     def late(self) -> bool:
-        """Whether the deadline has passed."""
+        """True once the deadline has passed."""
         return time.perf_counter() > self.deadline
 
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """A pass under a feasible tilt with so many outcomes to retain, its multipliers [C], and the
-    lower bound that they prove.
+    """A pass under a feasible tilt, its multipliers [C], the number of outcomes to retain, and the
+    proven lower bound.
     """
 
     scan: Scan
@@ -117,14 +120,14 @@ class Proof:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a round found.
+    """The result of a round.
 
     point   columns on the retained outcomes and cells of `source`, within the budget; feasible
             duals
-    vertex  whether the point's tilt decides all outcomes but some retained ones
-    source  the pass under which outcomes were put together
-    upper   error probability that the columns reach
-    lower   bound that the duals prove; −inf where only another pass can tell
+    vertex  whether the point's tilt decides all outcomes except a few retained ones
+    source  the pass in which outcomes were aggregated
+    upper   error probability of the columns
+    lower   bound that the duals prove; −inf if only another pass can prove one
     """
 
     point: Point
@@ -136,7 +139,7 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """The best of all rounds, the last pass, and how they ended."""
+    """The best result of all rounds, the last pass, and how the rounds ended."""
 
     found: Found
     proof: Proof
@@ -152,13 +155,15 @@ class Ended:
 
 
 def first_retained(n: int, m: int) -> int:
-    """How many outcomes the first round retains at least: 100 for each entry of the tilt, ≥ 500."""
+    """Return the smallest number of outcomes that the first round retains: 100 for each entry of
+    the tilt, at least 500.
+    """
     return max(500, 100 * n * m)
 
 
 def saving_passes(blocks: Blocks) -> int:
-    """How many outcomes to retain at least where a pass costs more than they do, most where it
-    makes the outcomes.
+    """Return the smallest number of outcomes worth retaining to save a pass; a pass costs more if
+    it has to generate the outcomes.
     """
     return min(2000, blocks.N // 10_000) * (1 if is_stored(blocks) else 4)
 
@@ -166,10 +171,10 @@ def saving_passes(blocks: Blocks) -> int:
 def solve_whole(
     problem: Problem, precision: Precision, gap: float, limits: Limits, near: Array | None = None
 ) -> tuple[Point, Ending]:
-    """The optimum of the small problem: by sifting if it is linear, else by the interior point with
-    its crossover.
+    """Return the optimum of a small problem: by sifting if it is linear, else by the interior point
+    with its crossover.
 
-    near: a tilt that tells sifting where to begin. The Bayes rule must not keep the budget.
+    near: a tilt from which sifting starts. The Bayes rule must exceed the budget.
     """
     found: tuple[Point, Ending] | None = None
     if is_linear(problem):
@@ -196,10 +201,10 @@ def solve_in_rounds(
     limits: Limits,
     start: tuple[Array, Array] | None = None,
 ) -> Ended:
-    """Solve a problem in blocks; every outcome of positive mass counts.
+    """Solve a problem in blocks, taking every outcome of positive mass into account.
 
-    start: duals that may be nearly optimal. The best so far is returned when time is up, and at an
-    interrupt from the keyboard once there is any.
+    start: duals that may be nearly optimal. When the time is up, or at an interrupt from the
+    keyboard after the first round, the best result so far is returned.
     """
     return _Rounds(problem, precision, limits).run(start)
 
@@ -207,8 +212,8 @@ def solve_in_rounds(
 class _Rounds:
     """The rounds of one problem.
 
-    retained    how many outcomes the next pass retains
-    best        of all rounds so far; None before the first
+    retained    number of outcomes that the next pass retains
+    best        best result so far; None before the first
     """
 
     def __init__(self, problem: BlockProblem, precision: Precision, limits: Limits) -> None:
@@ -221,7 +226,7 @@ class _Rounds:
         self._best: Found | None = None
 
     def run(self, start: tuple[Array, Array] | None) -> Ended:
-        """Rounds until the bounds meet, or nothing more is won."""
+        """Run rounds until the bounds meet, or there is no more progress."""
         if start is None:
             labels, cells = self._labelled()
             if bayes_answer(cells, self._precision):
@@ -255,15 +260,16 @@ class _Rounds:
             self._limits.report(what, lower, self._best.upper)
 
     def _round(self, proof: Proof, last: float) -> tuple[Proof, float, str]:
-        """One round: the next pass, the width of the bracket, and why the rounds end, if they do.
+        """Run one round. Return the next pass, the width of the bracket, and why the rounds end (""
+        if they go on).
 
-        last: the width before.
+        last: the width before the round.
         """
         solved = self._cross(proof) or self._iterate(proof)
         if self._best is None or self._better(solved, self._best):
             self._best = solved
         best = self._best
-        # Of so many ties there is no short rule.
+        # With more ties than this there is no short rule.
         decided = solved.vertex or solved.source.scan.ties > self._retained
         met = solved is best and _width(best, proof) <= self._precision.bracket
         if not (met and decided):
@@ -277,15 +283,15 @@ class _Rounds:
         if solved.source.wanted >= MOST_RETAINED:
             return proof, width, "stalled"
         self._retained = max(self._retained, min(_MORE * solved.source.wanted, MOST_RETAINED))
-        # Else the next round would be this one again.
+        # Otherwise the next round would repeat this one.
         return (self._again(proof) if proof is solved.source else proof), width, ""
 
     def _vertex(self, proof: Proof, best: Found) -> Found:
-        """Where the bounds have met: the vertex of the last pass, which is a shorter rule, if it is
-        as good.
+        """Return the vertex of the last pass, a shorter rule, if it is as good as the best result,
+        whose bounds have met.
 
-        If the best point is no vertex of its own small problem, as too many columns are drawn,
-        iterating again finds none.
+        If the best point is not a vertex of its own small problem because too many columns
+        randomise, iterating again does not find one.
         """
         drawn = np.count_nonzero(best.point.columns.max(axis=0) < 1.0)
         solved = self._cross(proof) or (
@@ -298,7 +304,9 @@ class _Rounds:
     # ----------------------------------------------------------------------------------------------
 
     def _better(self, one: Found, other: Found) -> bool:
-        """A lower error; or a vertex, which is a rule, within the gap."""
+        """Return True if the first has a lower error, or is a vertex (a short rule) with an error
+        within the gap.
+        """
         if one.vertex and not other.vertex:
             return one.upper <= other.upper * (1.0 + self._precision.bracket)
         return one.upper < other.upper
@@ -320,8 +328,8 @@ class _Rounds:
     # ----------------------------------------------------------------------------------------------
 
     def _labelled(self) -> tuple[Scan, Problem]:
-        """The pass under no tilt, and its cells: these hold outcomes of one label each, so they
-        know the law of the Bayes rule.
+        """Return the pass under a tilt of 0, and the problem of its cells. Each cell contains
+        outcomes of one label, so the cells determine the law of the Bayes rule.
         """
         problem = self._problem
         strip = strip_for(problem.N)
@@ -330,13 +338,13 @@ class _Rounds:
         return labels, _small(problem, labels.columns)
 
     def _slack(self, labels: Scan, cells: Problem) -> Ended:
-        """The Bayes rule, where it keeps the budget."""
+        """Return the Bayes rule, which keeps the budget."""
         proof = Proof(labels, np.zeros(len(cells.terms)), 0, labels.total)
         found = Found(Point.bayes(cells), True, proof, labels.total, labels.total)
         return self._end(found, proof, SLACK)
 
     def _sampled(self, labels: Scan, cells: Problem) -> Proof:
-        """The pass under the tilt of a sample, up to a margin that the sample tells."""
+        """Return the pass under the tilt of a sample, up to a margin that the sample estimates."""
         problem = self._problem
         count = max(self._retained, min(5 * self._retained, problem.N // 8))
         strip = strip_for(problem.N)
@@ -348,12 +356,12 @@ class _Rounds:
         wanted = 2.0 * self._retained
         least = _SAMPLED * problem.N
         edge = wanted_margin(columns, counts, tilt, max(wanted, least)) * min(1.0, wanted / least)
-        ties = float(shell_top(-1))  # where so many tie, draws would be of them alone
+        ties = float(shell_top(-1))  # if this many tie, draws would consist of ties only
         draws = problem.N >= _DRAWN_FROM and edge > ties
         return self._prove(tilt, multipliers, max(edge, ties), draws=draws)
 
     def _duals_of_sample(self, columns: Array, cells: Problem) -> tuple[Array, Array]:
-        """The duals of a sample; none where it lacks private values or leaks nothing."""
+        """Return the duals of a sample; 0 if it lacks private values or leaks nothing."""
         problem = self._problem
         shares = _sample_shares(problem, columns, cells)
         small = _small(problem, columns, shares)
@@ -364,8 +372,8 @@ class _Rounds:
         return point.tilt, point.multipliers
 
     def _nearer(self, proof: Proof) -> Proof:
-        """The pass under the tilt of draws, again until those that may decide otherwise can be
-        retained.
+        """Return the pass under the tilt of draws, repeated until all outcomes whose decision may
+        change can be retained.
         """
         farthest = math.inf
         for _ in range(_DRAWS):
@@ -389,12 +397,11 @@ class _Rounds:
         return proof
 
     def _representative(self, passed: Scan, farthest: float) -> Problem | None:
-        """Drawn outcomes up to a margin, each for as many as it stands for, and what is left of all
-        by label.
+        """Return the problem of the drawn outcomes up to a margin, weighted by how many outcomes
+        each represents, and the remaining sums by label; None without draws.
 
-        So what the labels of the pass say of all outcomes is kept, and only changes of labels are
-        estimated. Draws stand for less where they exceed what their label holds. None without
-        draws.
+        The sums by label are those of all outcomes, so only changes of labels are estimated.
+        Weights are reduced if the draws of a label would exceed the sum of the label.
         """
         m = self._problem.m
         n = self._problem.n
@@ -441,15 +448,15 @@ class _Rounds:
         screens: bool = True,
         draws: bool = False,
     ) -> Proof:
-        """Make duals feasible and pass over the outcomes, of which those far from a boundary may be
-        screened.
+        """Make the duals feasible and pass over the outcomes. Outcomes far from a decision boundary
+        may be screened.
         """
         problem = self._problem
         tilt, multipliers = self._feasible(tilt, multipliers)
         if self._retained >= problem.N:
             threshold = math.inf
         screens = screens and problem.N >= ROUNDS_FROM * self._retained and threshold > 0.0
-        # Ties are never screened, as a rule may draw them.
+        # Ties are never screened, because a rule may randomise them.
         least = max(threshold, float(shell_top(-1)))
         wanted = Pass(
             tilt,
@@ -471,8 +478,8 @@ class _Rounds:
         return feasible or (np.zeros_like(tilt), no_multipliers(terms))
 
     def _expected(self, found: Scan, tilt: Array) -> float:
-        """The margin up to which about twice as many outcomes lie as are to be retained; too many
-        cost nothing.
+        """Return a margin that about twice as many outcomes as are to be retained do not exceed;
+        retaining too many costs nothing.
         """
         counts = np.concatenate([np.ones(found.retained.size), found.counts])
         shells = found.keys % SHELLS
@@ -485,16 +492,18 @@ class _Rounds:
     # ----------------------------------------------------------------------------------------------
 
     def _small(self, proof: Proof) -> Problem:
-        """Retained outcomes and cells; with cells, the budget leaves room for what rounding their
-        sums may leak.
+        """Return the problem of retained outcomes and cells. With cells, the budget is reduced by
+        what rounding of their sums may leak.
         """
         share = 1.0 - self._precision.vertex if proof.scan.counts.size else 1.0
         return _small(self._problem, proof.scan.columns, [share] * len(self._problem.terms))
 
     def _cross(self, proof: Proof) -> Found | None:
-        """The vertex of the small problem next to the duals at hand, without an iteration.
+        """Return the vertex of the small problem closest to the current duals, without an
+        iteration; None if there is none.
 
-        But for linear programs duals do not lead there where more outcomes tie than are retained.
+        Unless the problem is linear, the duals do not lead to a vertex if more outcomes tie than
+        are retained.
         """
         small = self._small(proof)
         leads = proof.multipliers.max() > 0.0 and proof.scan.ties <= self._retained
@@ -508,14 +517,14 @@ class _Rounds:
         return None if vertex is None else self._found(small, proof, vertex)
 
     def _iterate(self, proof: Proof) -> Found:
-        """The small problem solved whole, and its vertex."""
+        """Solve the whole small problem, with its vertex."""
         small = self._small(proof)
         point, ending = solve_whole(small, self._precision, self._precision.small, self._limits)
         self._iterations += ending.iterations
         return self._found(small, proof, point)
 
     def _found(self, small: Problem, proof: Proof, point: Point) -> Found:
-        """The point within the budget, with its bracket."""
+        """Return the point, moved into the budget, with its bracket."""
         point = replace(point, columns=within_budget(small, point.columns))
         tilt, multipliers = self._feasible(point.tilt, point.multipliers)
         upper = small.error_probability(point.columns)
@@ -525,18 +534,18 @@ class _Rounds:
         return Found(point, vertex, proof, upper, lower)
 
     def _carry_bound(self, small: Problem, proof: Proof, tilt: Array, multipliers: Array) -> float:
-        """The bound that new duals prove, if no outcome in a cell can have changed its decision;
-        else −inf.
+        """Return the bound that new duals prove if no outcome in a cell can have changed its
+        decision, else −inf.
 
-        Each pair of an outcome's tilted losses moves apart by at most its mass times the largest
-        change of t_ij − t_kj.
+        The difference of two tilted losses of an outcome changes by at most its mass times the
+        largest change of t_ij − t_kj.
         """
         if proof.scan.counts.size and not _distance(tilt, proof.scan.tilt) < proof.scan.threshold:
             return -math.inf
         return float((small.loss + tilt @ small.p_xz).min(axis=0).sum()) - self._price(multipliers)
 
     def _improve(self, proof: Proof, solved: Found) -> Proof:
-        """The proof of the new duals, or the one at hand where that is no worse."""
+        """Return the proof of the new duals, or the current one if that is at least as good."""
         if -math.inf < solved.lower <= proof.bound:  # known without a pass
             return proof
         screened = proof.scan.retained.size + np.flatnonzero(proof.scan.screened)
@@ -550,7 +559,9 @@ class _Rounds:
         return better if better.bound > proof.bound else proof
 
     def _again(self, proof: Proof) -> Proof:
-        """The same duals, with none screened and as many outcomes retained as are wanted by now."""
+        """Return the proof of the same duals, without screening and with the current number of
+        outcomes to retain.
+        """
         return self._prove(
             proof.scan.tilt,
             proof.multipliers,
@@ -560,7 +571,7 @@ class _Rounds:
 
 
 def _small(problem: BlockProblem, columns: Array, shares: Sequence[float] | None = None) -> Problem:
-    """The problem of columns (p_xz, loss) with those shares of its budgets."""
+    """Return the problem of columns (p_xz, loss), with its budgets multiplied by shares."""
     terms = problem.terms
     n = problem.n
     if shares is not None:
@@ -573,8 +584,8 @@ def _small(problem: BlockProblem, columns: Array, shares: Sequence[float] | None
 
 
 def _sample_shares(problem: BlockProblem, columns: Array, cells: Problem) -> list[float]:
-    """Of each budget, for a sample: where its Bayes rule keeps the budget, what that leaks over
-    what all outcomes do.
+    """Return for each budget the factor to use with a sample. If the sample's Bayes rule keeps the
+    budget, it is the ratio of the leakages in the sample and in all outcomes.
     """
     shares = []
     leakages = _small(problem, columns).bayes_leakages
@@ -585,12 +596,12 @@ def _sample_shares(problem: BlockProblem, columns: Array, cells: Problem) -> lis
 
 
 def _calibrate_sample(drawn: Array, sums: Array, n: int) -> Array:
-    """Columns (p_xz, loss) [n + m, K] of a sample, weighted so that they add up to what all
-    outcomes do [n + m].
+    """Return columns (p_xz, loss) [n + m, K] of a sample with weights such that they sum to the
+    totals of all outcomes [n + m].
 
-    Weights are linear in what is calibrated, the generalised regression estimator of J.-C. Deville
-    and C.-E. Särndal, J. Am. Stat. Assoc. 87 (1992). Where a weight would change by more than half
-    the sample is only scaled.
+    Weights are linear in the calibrated totals, the generalised regression estimator of J.-C.
+    Deville and C.-E. Särndal, J. Am. Stat. Assoc. 87 (1992). If a weight would change by more than
+    half, the sample is only scaled.
     """
     total = sums[:n].sum()
     drawn = drawn * (total / drawn[:n].sum())
@@ -599,22 +610,22 @@ def _calibrate_sample(drawn: Array, sums: Array, n: int) -> Array:
     if np.abs(weights - 1.0).max() > 0.5:
         return np.asarray(drawn)
     drawn *= weights
-    return np.asarray(drawn * (total / drawn[:n].sum()))  # of which a rare row may lack some
+    return np.asarray(drawn * (total / drawn[:n].sum()))  # a rare row may fall short of its total
 
 
 def _distance(tilt: Array, other: Array) -> float:
-    """The margin up to which the best guess of an outcome may differ under two tilts."""
+    """Return the margin up to which the best guess of an outcome may differ between two tilts."""
     return float(np.ptp(tilt - other, axis=0).max())
 
 
 def _width(found: Found, proof: Proof) -> float:
-    """The width of the bracket, relative to its upper end."""
+    """Return the width of the bracket relative to its upper end."""
     return (found.upper - max(found.lower, proof.bound)) / found.upper if found.upper > 0.0 else 0.0
 
 
 def _decides(small: Problem, retained: int, point: Point) -> bool:
-    """Whether the tilt decides all cells, by more than their members may be apart, and all but a
-    few retained outcomes.
+    """Return True if the tilt decides all cells, by more than the margins of their members differ,
+    and all retained outcomes except a few.
     """
     drawn = np.flatnonzero(point.columns.max(axis=0) < 1.0)
     cells = small.loss[:, retained:] + point.tilt @ small.p_xz[:, retained:]

@@ -1,11 +1,11 @@
-"""The answer of the rounds as a rule: a tilt and a few ties, or tie classes of outcomes that decide
-together.
+"""Represent the result of the rounds as a rule: a tilt with a few ties, or with tie classes of
+outcomes that randomise together.
 
-Many outcomes may agree in margin to more digits than a tilt can tell apart; which of them randomise
-is then not determined. All outcomes within a band of margin and of the same two best guesses form a
-*tie class* with one column. That is a restriction like that of cells, so the rule stays feasible.
-Of the bands that the last pass distinguishes, the narrowest whose optimum is within the gap is
-taken, else the one of least error.
+The margins of many outcomes may agree in more digits than a tilt can resolve; which of these
+outcomes randomise is then not determined. All outcomes within a band of margins that share their
+two best guesses form a *tie class* with one common column. Like cells, classes restrict the
+estimator, so the rule stays feasible. Of the bands that the last pass distinguishes, the narrowest
+whose optimum is within the gap is used, or else the one with the smallest error.
 
 Source: discreet, docs/theory.md, section 18 (ties and tie classes).
 """
@@ -40,7 +40,7 @@ from discreet.problems.rule import OutcomeRule
 def rule_of(
     problem: BlockProblem, ended: Ended, precision: Precision, limits: Limits
 ) -> OutcomeRule:
-    """The rule that states what the rounds found."""
+    """Return the rule that represents the result of the rounds."""
     found = ended.found
     (tilt, _) = ended.duals
     passed = ended.proof.scan
@@ -60,8 +60,8 @@ def rule_of(
 
 
 def _listing(tilt: Array, passed: Scan, columns: Array) -> OutcomeRule:
-    """The rule of a tilt with the columns of those retained outcomes that randomise or, equal in
-    margin, go another way.
+    """Return the rule of a tilt, with the columns of those retained outcomes that randomise or,
+    having equal margins, deviate from the tilt.
     """
     n = tilt.shape[1]
     count = passed.retained.size
@@ -72,7 +72,7 @@ def _listing(tilt: Array, passed: Scan, columns: Array) -> OutcomeRule:
 
 
 def _members(problem: BlockProblem, found: Found, tilt: Array) -> OutcomeRule:
-    """The rule that gives every outcome its column."""
+    """Return the rule that lists the column of every outcome that deviates from the tilt."""
     source = found.source.scan
     columns = found.point.columns
     count = source.retained.size
@@ -95,8 +95,8 @@ def _members(problem: BlockProblem, found: Found, tilt: Array) -> OutcomeRule:
 def _in_classes(
     problem: BlockProblem, passed: Scan, reached: float, precision: Precision, limits: Limits
 ) -> tuple[float, OutcomeRule] | None:
-    """Error probability and rule of the best band, the first that reaches that error; None if none
-    meets the budget.
+    """Return the error probability and rule of the best band, or of the first whose error is as
+    small as `reached`; None if no band keeps the budget.
     """
     n = problem.n
     m = problem.m
@@ -104,13 +104,13 @@ def _in_classes(
     _, retained, _ = classify(passed.columns[:n, :count], passed.columns[n:, :count], passed.tilt)
     keys = np.concatenate([retained, passed.keys])
     label, second = np.divmod(keys // SHELLS, m)
-    # What is screened is in no band.
+    # Screened outcomes are in no band.
     shell = np.where(label == second, SHELLS, np.maximum(keys % SHELLS, TIES - 1))
-    # Either order is one class.
+    # Both orders of a pair form one class.
     pair = m + np.minimum(label, second) * m + np.maximum(label, second)
     best: tuple[float, OutcomeRule] | None = None
     for last in np.unique(shell[shell < SHELLS]).tolist():
-        if shell_top(last) > passed.screen:  # of these margins some outcomes are screened
+        if shell_top(last) > passed.screen:  # beyond this margin some outcomes are screened
             break
         if (
             tried := _draw_columns(
@@ -139,8 +139,8 @@ def _draw_columns(
     precision: Precision,
     limits: Limits,
 ) -> tuple[float, Array] | None:
-    """Error probability and columns [m·m, m], by pair, where groups below m get their label and
-    classes draw it.
+    """Return the error probability and the columns [m·m, m] of pairs, where groups below m get
+    their label and classes randomise.
     """
     n = problem.n
     m = problem.m

@@ -1,22 +1,23 @@
-"""A vertex: labels, ties, and the square system that determines them, by Newton's method.
+"""A vertex: labels, ties, and the square system that determines them, solved by Newton's method.
 
-At a vertex all outcomes but a few *ties* are certain of their guess, their label. Every unknown
-*share* moves a tie from its label to another guess, so the law of (X, Ŷ) is linear in the shares.
-Unknown are the shares x, the price μ of every budget that binds, and the tilts τ of secrets that
-must not leak at all. With f_c, the level of a budget as a function of x, they satisfy
+At a vertex every outcome but a few *ties* has one certain guess, its label. Each unknown *share*
+moves a tie from its label to another guess, so the law of (X, Ŷ) is linear in the shares. The
+unknowns are the shares x, the price μ of each binding budget, and the tilts τ of secrets under
+perfect privacy. With f_c(x) the leakage that budget c bounds, they satisfy
 
-    for a share f of a tie:  L_guess − L_label + Σ_c μ_c ∂f_c/∂x_f + Σ τ ∂(u − s π)/∂x_f = 0, f_c =
-                             B_c, u − s π = 0.
+    for a share f of a tie:  L_guess − L_label + Σ_c μ_c ∂f_c/∂x_f + Σ τ ∂(u − s π)/∂x_f = 0,
+    for each binding budget: f_c = B_c,    under perfect privacy: u − s π = 0.
 
-A budget of each posterior counts once for every guess. Which budgets bind is read off the start:
-those whose price matters more than what is left of them, at least one. One with a price below 0 is
-dropped, and one that is exceeded binds.
+A budget on each posterior counts once for every guess. The binding budgets are chosen at the start:
+those whose price matters more than their unused part, and at least one. A budget whose price
+becomes negative is dropped, and one that is exceeded is added.
 
-Newton's method takes a few steps to rounding, because what the labels deviate from independence is
-summed once. It needs the second derivative of f. As g(u) = s G(x) is the perspective of G, that of
-g along du is s times that of G along dx = (du/π − (1 + x) ds)/s (`Measure.curvature`).
+Newton's method reaches rounding accuracy in a few steps, because the labels' deviation from
+independence is summed only once. It needs the second derivative of f. Since g(u) = s G(x) is the
+perspective of G, the second derivative of g along du is s times that of G along dx = (du/π − (1 +
+x) ds)/s (`Measure.curvature`).
 
-Under perfect privacy of all secrets the equations of the shares are linear. They are solved a
+If all secrets are under perfect privacy, the equations of the shares are linear. They are solved a
 second time, relative to the mass of each guess.
 
 Source: discreet, docs/theory.md, sections 14 (the crossover) and 22.
@@ -45,21 +46,21 @@ from discreet.problems.duals import no_multipliers
 from discreet.problems.problem import Problem
 
 _Index = NDArray[np.intp]
-_STEPS = 14  # of Newton's method, which takes four to seven from a start worth having
-_CHANGES = 6  # of which budgets bind
-_Budget = tuple[int, int]  # a term, and a guess or −1 for all
+_STEPS = 14  # most steps of Newton's method, which takes four to seven from a good start
+_CHANGES = 6  # most changes of the set of binding budgets
+_Budget = tuple[int, int]  # a term, and a guess or −1 for all guesses
 
 
 @dataclass(frozen=True, eq=False)
 class _Group:
     """A group of rows with a prior of its own, and the masses of guesses in it.
 
-    number    of its term
-    p_x       of the group, given it            [k]
-    certain   masses where labels are certain   [m]
-    by_mass   what a share adds to masses       [F, m]
-    by_joint  what a share adds to laws         [F, m, k]
-    never     guesses that are never made       [m]
+    number    index of its term
+    p_x       prior within the group                        [k]
+    certain   masses of guesses from the labels             [m]
+    by_mass   derivatives of the masses by each share       [F, m]
+    by_joint  derivatives of the joint law by each share    [F, m, k]
+    never     guesses that never occur                      [m]
     """
 
     number: int
@@ -74,8 +75,10 @@ class _Group:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """What Newton's method needs of shares: of every group masses [m], x = r − 1 and the slopes of
-    the measure [m, k], and G(x) [m]; and the levels of all budgets.
+    """The quantities that Newton's method needs at given shares.
+
+    For each group: masses [m], x = r − 1 and the slopes of the measure [m, k], and G(x) [m]. Also
+    the leakage that each budget bounds.
     """
 
     masses: list[Array]
@@ -87,8 +90,8 @@ class _State:
 
 @dataclass(frozen=True, eq=False)
 class _Iterate:
-    """Shares [F], the prices of the budgets that bind, tilts [m, n] of secrets that must not leak,
-    and the state of the shares where it is known.
+    """Shares [F], prices of the binding budgets, tilts [m, n] of secrets under perfect privacy, and
+    the state of the shares if it is known.
     """
 
     shares: Array
@@ -98,11 +101,11 @@ class _Iterate:
 
 
 class Vertex:
-    """Labels and ties, and the equations for what is still to be decided: a share for every guess
-    but the label of a tie.
+    """Labels and ties, with the equations of the unknowns: one share for every guess of a tie other
+    than its label.
 
-    certain [m, N]: the labels of all outcomes; ties [K]: outcomes, own [K]: their labels; start [m,
-    K]: their columns at first, positive at the guesses that each may get.
+    certain [m, N] holds the labels of all outcomes; ties [K] are outcomes and own [K] their labels;
+    start [m, K] holds their initial columns, positive at the guesses that each may get.
     """
 
     def __init__(
@@ -128,7 +131,7 @@ class Vertex:
         self._effect = effect / self._size[:, None]
         self._certain = certain @ problem.deviations.T
         self._groups = list(self._grouped(certain, tied, moves))
-        # Rows of secrets that must not leak [n].
+        # rows of secrets under perfect privacy [n]
         self._exact = np.zeros(problem.n, dtype=np.bool_)
         for term in problem.terms:
             self._exact[term.rows] = term.budget.perfect
@@ -152,15 +155,15 @@ class Vertex:
     # ----------------------------------------------------------------------------------------------
 
     def columns(self, shares: Array) -> Array:
-        """[m, K] the ties' columns for the free shares [F]."""
+        """Return the columns of the ties [m, K] for shares [F]."""
         found = np.zeros(self._shape)
-        # So that a column sums to one exactly.
+        # rounded so that each column sums to exactly one
         found[self._guesses, self._places] = np.rint(shares / UNIT) * UNIT
         found[self._own, np.arange(self._own.size)] = 1.0 - found.sum(axis=0)
         return found
 
     def deviation(self, columns: Array) -> Array:
-        """u − s π of columns of the ties [m, K], for all rows [m, n]."""
+        """Return u − s π for columns of the ties [m, K], for all rows [m, n]."""
         return self._deviation(columns[self._guesses, self._places])
 
     def _deviation(self, shares: Array) -> Array:
@@ -168,28 +171,29 @@ class Vertex:
         return np.asarray(self._certain + change.reshape(self._certain.shape))
 
     def _laws(self, shares: Array) -> Iterator[tuple[_Group, OutputLaw]]:
-        """The law of every group."""
+        """Iterate over the groups and their laws."""
         deviation = self._deviation(shares)
         for group in self._groups:
             own = deviation[:, group.rows]
-            # What rounding left would make a guess dearer everywhere.
+            # A rounding error of the row sums would raise the price of a guess everywhere.
             own = own - own.sum(axis=1)[:, None] * group.p_x
             mass = group.certain + shares @ group.by_mass
             yield group, OutputLaw(mass, own, group.p_x, measure=group.term.measure)
 
     def near(self, deviation: Array) -> Array | None:
-        """The columns [m, K] next to the start with about that deviation of the law [m, n].
+        """Return columns [m, K] close to the start whose law has approximately this deviation [m,
+        n]; None if they are out of range.
 
-        The change of shares is of least norm, counted in effects; some probability may be outside
-        [0, 1]. None beyond range.
+        The change of the shares has the least norm, measured by its effect on the law. Entries may
+        lie outside [0, 1].
         """
         missing = deviation - self._deviation(self._start)
         step = least_norm(self._effect.T, missing.ravel() / self._scale)
         return None if step is None else self.columns(self._start + step / self._size)
 
     def direction(self, place: int, loses: int) -> Array | None:
-        """The least change of tilts [m, n] by which that guess of a tie becomes dearer by 1; all
-        other ties stay.
+        """Return the smallest change of the tilt [m, n] that raises the loss of this guess of a tie
+        by 1 and leaves all other ties unchanged.
         """
         losses = (self._places == place) * (
             (self._guesses == loses) - 1.0 * (self._own[place] == loses)
@@ -203,15 +207,15 @@ class Vertex:
     def solve(
         self, columns: Array, tilt: Array, multipliers: Array, precision: Precision
     ) -> Point | None:
-        """Columns of the ties [m, K] and duals, from columns to start from; None where there are
-        none.
+        """Return columns of the ties [m, K] and duals, starting from given columns; None if there
+        is no solution.
 
-        Some probability may be outside [0, 1]. tilt [m, n]: at ε = 0 the nearest that the ties
-        allow is taken, and for guesses that never occur its rows are. At ε > 0 the leakage is as
-        little inside the budget as rounding allows. Masses and their sums are rounded by 2⁻⁵³, so
-        it grows by at most 2⁻⁵¹ Σ u |log r|, as by a perturbation of 2⁻⁵² of the ratios r; more
-        where ties cancel a guess's mass. Where that is above the budget, the next law aims further
-        inside.
+        Entries of the columns may lie outside [0, 1]. tilt [m, n]: at ε = 0 the result is the
+        closest tilt that the ties allow; guesses that never occur keep their rows. At ε > 0 the
+        leakage lies as little below the budget as rounding allows. Masses and their sums are
+        rounded by 2⁻⁵³, which raises the leakage by at most 2⁻⁵¹ Σ u |log r|, as a perturbation of
+        2⁻⁵² of the ratios r does, and by more if ties cancel the mass of a guess. If the result
+        exceeds the budget, the next law aims further inside.
         """
         shares = columns[self._guesses, self._places]
         if self._problem.perfect:
@@ -231,8 +235,8 @@ class Vertex:
         return None
 
     def _private(self, shares: Array, tilt: Array) -> _Iterate | None:
-        """Shares after one more solution for what rounding has left of the law's deviation; None
-        where ties are too few to cancel what others leak, or what a rare guess does.
+        """Return shares after one more solution for the remaining deviation of the law; None if
+        there are too few ties to cancel it.
 
         The equations of each guess are divided by its mass, so that a rare guess becomes as private
         as a frequent one.
@@ -260,15 +264,17 @@ class Vertex:
     # ----------------------------------------------------------------------------------------------
 
     def _budgeted(self) -> Iterator[_Budget]:
-        """All budgets that may bind."""
+        """Iterate over all budgets that may bind."""
         for number, term in enumerate(self._problem.terms):
             if term.priced:
                 each = range(self._problem.m) if term.measure.scope is Scope.POSTERIOR else [-1]
                 yield from ((number, guess) for guess in each)
 
     def _begin(self, shares: Array, tilt: Array, multipliers: Array) -> _Iterate | None:
-        """The budgets that bind, with their prices: those whose price matters more than what is
-        left of them, and where no secret must be private at least one.
+        """Return the shares with the binding budgets and their prices; None outside the domain.
+
+        A budget binds if its price matters more than its unused part. If no secret is under perfect
+        privacy, at least one budget binds.
         """
         state = self._state(shares)
         if state is None:
@@ -291,8 +297,8 @@ class Vertex:
     def _price(
         self, budget: _Budget, state: _State, tilt: Array, multipliers: Array
     ) -> tuple[float, float]:
-        """The price of a budget at the start, and the mass that it counts for: that of each guess
-        is the size of the tilt along the gradient of its budget.
+        """Return the price of a budget at the start, and the mass it applies to. The price of a
+        guess's own budget is the size of the tilt along the gradient of that budget.
         """
         number, guess = budget
         if guess < 0:
@@ -307,15 +313,15 @@ class Vertex:
         return float(spread @ tilt[guess, group.rows]) / max(along, Precision.nonzero), mass
 
     def _place(self, number: int) -> int:
-        """The first group of a term, which is the only one where guesses have budgets."""
+        """Return the index of the first group of a term, its only group if guesses have budgets."""
         return next(k for k, group in enumerate(self._groups) if group.number == number)
 
     def _level(self, budget: _Budget) -> float:
         return exact_level(self._problem.terms[budget[0]])
 
     def _bound(self, at: _Iterate, inside: float) -> _Iterate | None:
-        """What solves the equations, with the budgets that bind found out; levels aim inside
-        budgets by that share.
+        """Solve the equations and determine which budgets bind. Levels aim inside the budgets by
+        this relative margin. None if there is no solution.
         """
         for _ in range(_CHANGES):
             if not at.binding and not self._any_exact:
@@ -343,10 +349,10 @@ class Vertex:
     # ----------------------------------------------------------------------------------------------
 
     def _state(self, shares: Array) -> _State | None:
-        """None outside the domain."""
+        """Return the state at given shares; None outside the domain."""
         state = _State([], [], [], [], dict.fromkeys(self._budgets, 0.0))
         for group, law in self._laws(shares):
-            mass = law.mass + group.never  # any number will do for a guess that never occurs
+            mass = law.mass + group.never  # any number works for a guess that never occurs
             x = np.zeros_like(law.deviation)
             if not group.term.budget.perfect:
                 with np.errstate(divide="ignore", invalid="ignore"):
@@ -368,10 +374,10 @@ class Vertex:
         return state
 
     def _newton(self, at: _Iterate, inside: float) -> _Iterate | None:
-        """None when Newton's method does not settle.
+        """Return the solution by Newton's method; None if it does not converge.
 
-        Converging steps shrink quadratically, the next to size³ / last²; what rounding leaves does
-        not shrink.
+        Steps that converge shrink quadratically, the next one to about size³ / last². Steps that
+        consist of rounding errors do not shrink.
         """
         size = math.inf
         for _ in range(_STEPS):
@@ -394,7 +400,7 @@ class Vertex:
         return at
 
     def _step(self, at: _Iterate, state: _State, inside: float) -> tuple[_Iterate, float] | None:
-        """The next iterate and the size of the step; None beyond range."""
+        """Return the next iterate and the size of the step; None if it is out of range."""
         prices = np.array(list(at.binding.values()))
         unit = float(prices.max(initial=0.0)) or 1.0
         gradients, curvature = self._curved(at, state, unit, inside)
@@ -422,7 +428,9 @@ class Vertex:
         return _Iterate(at.shares + moved[: at.shares.size], binding, exact), size
 
     def _unused(self, at: _Iterate, state: _State, inside: float) -> Array:
-        """What is left of the budgets that bind; of each posterior, by the mass of the guess."""
+        """Return the unused part of each binding budget; budgets of a posterior are multiplied by
+        the mass of the guess.
+        """
         left = []
         for budget in at.binding:
             unused = self._level(budget) * (1.0 - inside) - state.levels[budget]
@@ -434,8 +442,8 @@ class Vertex:
     def _curved(
         self, at: _Iterate, state: _State, unit: float, inside: float
     ) -> tuple[Array, Array]:
-        """Gradients of the budgets that bind [budgets, F], and the second derivative of Σ μ f /
-        unit [F, F].
+        """Return the gradients of the binding budgets [budgets, F], and the second derivative of Σ
+        μ f / unit [F, F].
         """
         count = at.shares.size
         gradients = np.zeros((len(at.binding), count))
@@ -473,11 +481,11 @@ class Vertex:
     # ----------------------------------------------------------------------------------------------
 
     def _excess(self, shares: Array) -> float:
-        """By how much budgets are exceeded, relative, at most; inf where a secret leaks that must
-        not.
+        """Return the largest relative excess over a budget; inf if a secret under perfect privacy
+        leaks.
 
-        The judge moves those to exact privacy, by up to the rounding of sums, which the other
-        budgets feel.
+        The judge moves such secrets to exact privacy, by up to the rounding of sums, which changes
+        the leakages of other budgets.
         """
         moved = Precision.leak_free if self._any_exact else Precision.entry
         ceilings = np.zeros(len(self._problem.terms))
@@ -495,7 +503,7 @@ class Vertex:
         )
 
     def _point(self, columns: Array, at: _Iterate, tilt: Array) -> Point | None:
-        """The columns with tilts that cost least, of all that make the losses of ties equal."""
+        """Return the columns with the cheapest tilt that equalises the losses of ties."""
         state = self._state(columns[self._guesses, self._places])
         if state is None:
             return None
@@ -523,10 +531,10 @@ class Vertex:
         return None if equal is None else Point(columns, equal, multipliers)
 
     def _equal(self, tilt: Array, joint: Array) -> Array | None:
-        """The tilt [m, n] that costs least for the law u [m, n] and makes the losses of ties equal
-        once shares are rounded.
+        """Return the cheapest tilt [m, n] for the law u [m, n] that equalises the losses of ties
+        after the shares were rounded.
 
-        A change δ with Σ_j u_ij δ_ij = 0 in every group leaves h_i as it is to first order, and
+        A change δ with Σ_j u_ij δ_ij = 0 in every group leaves h_i unchanged to first order, and
         costs Σ_ij u_ij δ_ij² / (2 μ).
         """
         by_joint = np.empty_like(self._by_deviation)
@@ -545,8 +553,8 @@ class Vertex:
 
 
 def is_entropic(problem: Problem) -> bool:
-    """Whether there is one constraint, on mutual information, conditional or not, or of perfect
-    privacy: then a tilt announces a law.
+    """Return True if there is a single constraint, on mutual information (conditional or not) or of
+    perfect privacy. Then a tilt determines a law.
     """
     first, *others = problem.terms
     entropic = first.measure == MUTUAL_INFORMATION or first.measure.conditional
@@ -554,10 +562,11 @@ def is_entropic(problem: Problem) -> bool:
 
 
 def proven_width(problem: Problem, at: Point, precision: Precision) -> float:
-    """Relative, of the bracket that a vertex proves for the budgets aimed at, up to rounding.
+    """Return the relative width of the bracket that a vertex proves, up to rounding.
 
-    It adds up terms ≥ 0: what the columns lose to the best guess of each outcome, what tilts lack
-    of being feasible, and what budgets leave unused. For a vertex Σ t·u is Σ μ times the leakages.
+    It is a sum of terms ≥ 0: the loss of the columns relative to the best guess of each outcome,
+    the infeasibility of the tilt, and the unused budgets. At a vertex Σ t·u is Σ μ times the
+    leakages.
     """
     losses = problem.loss + at.tilt @ problem.p_xz
     law = plain_law(problem, at.columns)
@@ -584,7 +593,7 @@ def proven_width(problem: Problem, at: Point, precision: Precision) -> float:
 
 
 def exact_level(term: Term) -> float:
-    """B, not rounded upward."""
+    """Return B of a term, not rounded upward."""
     growth = term.measure.growth
     amount = term.budget.amount
     return math.expm1(growth * amount) if growth else amount
