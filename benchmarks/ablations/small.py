@@ -330,7 +330,9 @@ def linear_row(name: str, problems: list[Problem], far: bool | None) -> None:
             precision = Precision.of(problem, 1e-9)
             start = np.zeros((problem.m, problem.n))
             if far is None:
-                found += rounds.solve_whole(problem, precision, _GAP, rounds.Limits())[1].optimal
+                found += rounds.solve_whole(problem, precision, _GAP, rounds.WorkLimits())[
+                    1
+                ].optimal
             else:
                 found += (
                     program.solve_by_sifting(problem, start, precision, gap=_GAP, far=far)

@@ -16,7 +16,7 @@ from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.backends.tilt import passes, rounds
 from discreet.backends.tilt.model import Point
-from discreet.backends.tilt.rounds import Limits, first_retained, solve_in_rounds
+from discreet.backends.tilt.rounds import WorkLimits, first_retained, solve_in_rounds
 from discreet.backends.tilt.statement import rule_of
 from discreet.judge import certify
 from discreet.problems import Constraint, Problem, catalog
@@ -35,13 +35,13 @@ def few_retained(monkeypatch):
 
 
 def in_rounds(blocks, **limits):
-    return solve_in_rounds(blocks, Precision.of(blocks, GAP), Limits(**limits))
+    return solve_in_rounds(blocks, Precision.of(blocks, GAP), WorkLimits(**limits))
 
 
 def judged(problem, ended, size=97):
     """The certificate of the rule that states the answer."""
     blocks = in_blocks(problem, size)
-    rule = rule_of(blocks, ended, Precision.of(problem, GAP), Limits(threads=1))
+    rule = rule_of(blocks, ended, Precision.of(problem, GAP), WorkLimits(threads=1))
     tilt, multiplier = ended.duals
     return certify(problem, rule.dense(blocks.blocks), tilt, multiplier).certificate
 
@@ -192,7 +192,7 @@ def test_draws_find_the_tilt_that_aggregates_cannot(monkeypatch, name):
             bounds.extend([proof.bound, better.bound])
             return better
 
-    ended = Noted(blocks, Precision.of(blocks, GAP), Limits(threads=1)).run(None)
+    ended = Noted(blocks, Precision.of(blocks, GAP), WorkLimits(threads=1)).run(None)
     assert ended.ending.optimal
     assert ended.found.source.wanted < 2_000  # so no round asked for more
     first, nearer = (ended.found.upper - bound for bound in bounds)
@@ -203,7 +203,7 @@ def test_draws_keep_what_all_outcomes_add_up_to(monkeypatch):
     """The problem of draws has the priors of the whole one, and labels leak and err as much."""
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: 100)
     blocks = in_blocks(catalog.build("mixture", n=3, m=3, N=5_000, budget=0.01), 700)
-    kept = rounds._Rounds(blocks, Precision.of(blocks, GAP), Limits(threads=1))
+    kept = rounds._Rounds(blocks, Precision.of(blocks, GAP), WorkLimits(threads=1))
     proof = kept._sampled(*kept._labelled())
     small = kept._representative(proof.scan, math.inf)
     assert small.N <= 200 + 3
@@ -234,7 +234,7 @@ def test_ties_are_never_screened():
     where it retains only margins far below the first shell.
     """
     blocks = in_blocks(catalog.build("mixture", n=2, m=2, N=5_000, budget=0.01), 700)
-    kept = rounds._Rounds(blocks, Precision.of(blocks, GAP), Limits(threads=1))
+    kept = rounds._Rounds(blocks, Precision.of(blocks, GAP), WorkLimits(threads=1))
     proof = kept._prove(np.zeros((2, 2)), np.ones(1), 1e-16)
     assert proof.scan.screen < math.inf
     assert proof.scan.screen >= passes.shell_top(-1)

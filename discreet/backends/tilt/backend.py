@@ -41,7 +41,7 @@ from discreet.backends.tilt.model import Ending, Point
 from discreet.backends.tilt.program import is_linear
 from discreet.backends.tilt.rounds import (
     ROUNDS_FROM,
-    Limits,
+    WorkLimits,
     first_retained,
     solve_in_rounds,
     solve_whole,
@@ -139,28 +139,28 @@ def _has_many(problem: Problem | BlockProblem) -> bool:
     return problem.N >= ROUNDS_FROM * first_retained(problem.n, problem.m)
 
 
-def _limits(options: Options) -> Limits:
+def _limits(options: Options) -> WorkLimits:
     threads = number(options, Tilt.name, "threads", int, 0)
-    wanted = choice(options, Tilt.name, "kernels", _KERNELS, "auto")
-    return Limits(
+    kernels = choice(options, Tilt.name, "kernels", _KERNELS, "auto")
+    return WorkLimits(
         options.max_iterations or 100,
         options.deadline(),
         threads,
-        _KERNELS[wanted],
+        _KERNELS[kernels],
         options.progress,
     )
 
 
-def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer]:
+def _whole(problem: Problem, precision: Precision, limits: WorkLimits) -> Raw[Answer]:
     """Return an answer with a matrix. Outcomes and private values need positive probability."""
-    solved = precision.resolvable(problem) if precision.unresolved else problem
+    resolved = precision.resolvable(problem) if precision.unresolved else problem
     if bayes_answer(problem, precision) or (
-        solved is not problem and bayes_answer(solved, precision)
+        resolved is not problem and bayes_answer(resolved, precision)
     ):
         point = Point.bayes(problem)
         ending = Ending(SLACK)
         # Otherwise there are more private estimators.
-        laws = zip(solved.terms, problem.bayes_law.constraints, strict=True)
+        laws = zip(resolved.terms, problem.bayes_law.constraints, strict=True)
         done = not any(
             group.deviation.any()
             for term, groups in laws
@@ -168,7 +168,7 @@ def _whole(problem: Problem, precision: Precision, limits: Limits) -> Raw[Answer
             for group in groups
         )
     else:
-        (point, ending) = solve_whole(solved, precision, precision.bracket, limits)
+        (point, ending) = solve_whole(resolved, precision, precision.bracket, limits)
         done = False
     columns = point.columns if done else within_budget(problem, point.columns, precision.bracket)
     if not (done or ending.optimal):
@@ -194,13 +194,13 @@ def _like_bayes(problem: Problem, drawn: Array, gap: float, columns: Array) -> A
 def _in_blocks(
     problem: BlockProblem,
     precision: Precision,
-    limits: Limits,
+    limits: WorkLimits,
     start: tuple[Array, Array] | None = None,
 ) -> Raw[Answer]:
     """Return an answer with a rule. start: duals that may be nearly optimal."""
-    solved = precision.resolvable(problem) if precision.unresolved else problem
-    ended = solve_in_rounds(solved, precision, limits, start)
-    rule = rule_of(solved, ended, precision, limits)
+    resolved = precision.resolvable(problem) if precision.unresolved else problem
+    ended = solve_in_rounds(resolved, precision, limits, start)
+    rule = rule_of(resolved, ended, precision, limits)
     if precision.unresolved:
         columns = ended.found.source.scan.columns
         small = Problem.of_rows(columns[: problem.n], columns[problem.n :], problem.terms)

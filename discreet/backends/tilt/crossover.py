@@ -89,23 +89,25 @@ def crossover(
                 return None
             # The shares sum to one, so none exceeds one either.
             solvable = start.min() >= -Precision.settled and active.shares <= active.most_shares
-            solved = vertex.solve(start, tilt, multipliers, precision) if solvable else None
-            if solved is None:
+            vertex_point = vertex.solve(start, tilt, multipliers, precision) if solvable else None
+            if vertex_point is None:
                 active.leave(vertex, start)
                 continue
-            wrong = active.relabel(problem.loss + solved.tilt @ problem.p_xz, solved, precision)
-            if solved.columns.min() >= 0.0 and not wrong:
-                active.certain[:, sorted(active.ties)] = solved.columns
-                found = Point(active.certain, solved.tilt, solved.multipliers)
+            wrong = active.relabel(
+                problem.loss + vertex_point.tilt @ problem.p_xz, vertex_point, precision
+            )
+            if vertex_point.columns.min() >= 0.0 and not wrong:
+                active.certain[:, sorted(active.ties)] = vertex_point.columns
+                point = Point(active.certain, vertex_point.tilt, vertex_point.multipliers)
                 return (
-                    found
-                    if gap == math.inf or proven_width(problem, found, precision) <= gap
+                    point
+                    if gap == math.inf or proven_width(problem, point, precision) <= gap
                     else None
                 )
-            multipliers = solved.multipliers
-            deviation = vertex.deviation(solved.columns)
-            if solved.columns.min() < 0.0:
-                active.leave(vertex, solved.columns)
+            multipliers = vertex_point.multipliers
+            deviation = vertex.deviation(vertex_point.columns)
+            if vertex_point.columns.min() < 0.0:
+                active.leave(vertex, vertex_point.columns)
     return None
 
 
@@ -186,8 +188,8 @@ class _ActiveSet:
         reached = np.concatenate([law.deviation for law in laws], axis=1)
         for _ in range(min(count, _PIVOTS)):
             if self.ties:
-                near = (vertex := self.vertex()).near(announced)
-                reached = announced if near is None else vertex.deviation(near)
+                columns = (vertex := self.vertex()).near(announced)
+                reached = announced if columns is None else vertex.deviation(columns)
             missing = announced - reached
             self._enter(-missing / problem.p_x, float((missing * missing / problem.p_x).sum()))
         if count > len(self.ties):
@@ -298,15 +300,15 @@ class _ActiveSet:
             order = np.flatnonzero(fastest > max(limit, 0.0))
             order = order[(-fastest.take(order)).argsort()]
             nearest = rate.take(order, axis=1).argmax(axis=0)
-            moved = np.cumsum(closing[nearest, order])
-            if order.size and moved[-1] >= missing:
+            law_change = np.cumsum(closing[nearest, order])
+            if order.size and law_change[-1] >= missing:
                 break
         if order.size:
-            passed = min(int(np.searchsorted(moved, missing)), order.size - 1)
-            self._label(order[:passed], nearest[:passed])
-            change *= 1.0 / fastest[order[passed]]
+            last = min(int(np.searchsorted(law_change, missing)), order.size - 1)
+            self._label(order[:last], nearest[:last])
+            change *= 1.0 / fastest[order[last]]
             self._losses += change
-            self._tie(int(order[passed]), nearest[passed])
+            self._tie(int(order[last]), nearest[last])
 
     def _label(self, outcomes: Any, guesses: Any) -> None:
         self.labels[outcomes] = guesses

@@ -73,20 +73,20 @@ def solve_interior(
     if _few_ties(model) and (vertex := shortcut(_point(model, at))) is not None:
         return vertex, Ending("optimal", 0, gap)
     path = _path(model, at)
-    search = _Search(model, gap)
+    search = _Progress(model, gap)
     untried = True
     for iteration in count():
-        here = _measured(model, at, law, gap)
-        search.note(here)
-        if untried and iteration and gap < here.width and _worth_a_try(model, at, here.width):
+        current = _measured(model, at, law, gap)
+        search.note(current)
+        if untried and iteration and gap < current.width and _worth_a_try(model, at, current.width):
             untried = False
             if (vertex := shortcut(_point(model, at))) is not None:
                 return vertex, Ending("optimal", iteration, gap)
-        reason = search.reason(here, iteration == max_iterations, deadline)
-        moved = None if reason else _advance(model, here, path, gap)
-        if moved is None:
+        reason = search.reason(current, iteration == max_iterations, deadline)
+        following = None if reason else _advance(model, current, path, gap)
+        if following is None:
             break
-        at, law = moved
+        at, law = following
     point = _point(model, search.best)
     if not (reason == "optimal" and search.undecided):
         vertex = shortcut(point)
@@ -117,7 +117,7 @@ class _Measured:
     merit: float
 
 
-class _Search:
+class _Progress:
     """The best iterate so far, its distance from the gap, and whether the search still makes
     progress.
     """
@@ -216,18 +216,18 @@ def _start(model: Model) -> tuple[Iterate, JointLaw]:
     law = model.law_of(sharp)
     chart = model.chart
     if not model.perfect:
-        drawn, errors = (
+        mass_of_draw, errors = (
             np.matmul(rows, model.mass[:, :, None]).sum(axis=0) for rows in (sharp, model.losses)
         )
-        drawn = np.minimum(drawn, unit / (errors - errors.min() + unit))
+        mass_of_draw = np.minimum(mass_of_draw, unit / (errors - errors.min() + unit))
         blend = 1.0
-        drawn = drawn / drawn.sum()
+        mass_of_draw = mass_of_draw / mass_of_draw.sum()
         used = _TO_BOUNDARY[0] * chart.start_levels
         while (
             share := float((used / np.maximum(chart.leaked(law), Precision.nonzero)).min())
         ) < 1.0:
             blend *= 0.95 * math.sqrt(share)
-            estimator = blend * sharp + (1.0 - blend) * drawn
+            estimator = blend * sharp + (1.0 - blend) * mass_of_draw
             law = model.law_of(estimator)
     inner = chart.start(law, 0.3 * unit)
     tilt = model.tilt_of(inner)
@@ -303,31 +303,31 @@ def _advance(
         shown = max(UNIT * total, 2.0 * total - abs(here.width) * here.error)
         costs = _costs(model, at, here.law, _ALLOWED * shown)
         predictor = newton.direction(path.times(0.0))
-        ahead = min(1.0, _length(model, at, costs, predictor))
+        predicted = min(1.0, _length(model, at, costs, predictor))
         if not model.perfect:
-            newton.anticipate(predictor, ahead)
-        left = (1.0 - ahead) ** 2 * total
+            newton.anticipate(predictor, predicted)
+        remaining = (1.0 - predicted) ** 2 * total
         whole = path.outcomes * len(at.tilt) + float(path.inner.sum())
-        target = path.times(max(Precision.own_gap * gap * here.error, left) / whole)
+        target = path.times(max(Precision.own_gap * gap * here.error, remaining) / whole)
         share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(here.width))))
         most = _most_leaked(model, here.leaked)
         for shortened in range(30):
             step = newton.direction(target, predictor)
             length = 0.25**shortened * min(1.0, share * _length(model, at, costs, step))
-            moved = _take_step(model, at, step, length, share)
-            law = model.law_of(moved.estimator)
+            candidate = _take_step(model, at, step, length, share)
+            law = model.law_of(candidate.estimator)
             if not (model.chart.leaked(law) > most).any():
                 break
-    inside = moved.estimator.min() > 0.0 and moved.slack.min() > 0.0
-    return (moved, law) if inside else None
+    inside = candidate.estimator.min() > 0.0 and candidate.slack.min() > 0.0
+    return (candidate, law) if inside else None
 
 
 def _most_leaked(model: Model, leaked: Array) -> Array:
     """Return the largest leakages allowed for the next iterate [C]."""
     if model.perfect:
         return np.full(leaked.size, math.inf)
-    reached = np.maximum(model.chart.levels, leaked)
-    return np.asarray(np.minimum(_LEAKS * reached, reached + model.chart.room))
+    reference = np.maximum(model.chart.levels, leaked)
+    return np.asarray(np.minimum(_LEAKS * reference, reference + model.chart.room))
 
 
 def _costs(model: Model, at: Iterate, law: JointLaw, room: float) -> Array:
@@ -375,9 +375,9 @@ def _affordable(costs: Array, falls: Array) -> float:
     costs = costs.take(order)
     ends = 1.0 / falls.take(order)
     # Step lengths with the first, the first two, … outcomes left behind.
-    reached = (1.0 + (costs * ends).cumsum()) / costs.cumsum()
-    reached[:-1][reached[:-1] > ends[1:]] = math.inf  # the next outcome ends the step earlier
-    return min(1.0, float(np.minimum.reduce(reached)))
+    lengths = (1.0 + (costs * ends).cumsum()) / costs.cumsum()
+    lengths[:-1][lengths[:-1] > ends[1:]] = math.inf  # the next outcome ends the step earlier
+    return min(1.0, float(np.minimum.reduce(lengths)))
 
 
 def _take_step(model: Model, at: Iterate, step: Step, length: float, share: float) -> Iterate:
@@ -395,8 +395,8 @@ def _take_step(model: Model, at: Iterate, step: Step, length: float, share: floa
     slack += 1.0
     slack *= at.slack
     block, place = np.nonzero(length * step.falls[1] > share)
-    least = (1.0 - share) * at.slack[block, :, place]
+    floor = (1.0 - share) * at.slack[block, :, place]
     # All slacks of an outcome are raised together, which preserves the differences of its losses.
-    slack[block, :, place] += (least - slack[block, :, place]).max(axis=1, initial=0.0)[:, None]
+    slack[block, :, place] += (floor - slack[block, :, place]).max(axis=1, initial=0.0)[:, None]
     inner = at.inner.moved(step.inner, length)
     return Iterate(estimator, slack, model.tilt_of(inner), inner)

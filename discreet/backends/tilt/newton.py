@@ -115,10 +115,10 @@ class System(ABC):
         if self._singular:  # to working precision; the caller detects a step that is not finite
             return np.full_like(right, np.nan)
         right = self._rows * right
-        found = dgetrs(self._factors, self._pivots, right)[0]
+        solution = dgetrs(self._factors, self._pivots, right)[0]
         for _ in range(times):
-            found += dgetrs(self._factors, self._pivots, right - self._matrix @ found)[0]
-        return np.asarray(self._columns * found)
+            solution += dgetrs(self._factors, self._pivots, right - self._matrix @ solution)[0]
+        return np.asarray(self._columns * solution)
 
 
 @final

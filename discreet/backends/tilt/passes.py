@@ -149,9 +149,9 @@ class Grouping:
     @classmethod
     def of(cls, keys: NDArray[np.intp]) -> Grouping:
         """Group by keys ≥ 0 [N]."""
-        every = np.bincount(keys)  # several times faster than sorting
-        used = np.flatnonzero(every)
-        return cls((np.cumsum(every > 0) - 1)[keys], used, every[used])
+        sizes = np.bincount(keys)  # several times faster than sorting
+        used = np.flatnonzero(sizes)
+        return cls((np.cumsum(sizes > 0) - 1)[keys], used, sizes[used])
 
     def merge(self, rows: Array) -> Array:
         """Return the sums over each group: [r, N] → [r, K]."""
@@ -177,13 +177,13 @@ def classify(
     count = p_xz.shape[1]
     margin = np.empty(count)
     key = np.empty(count, dtype=np.intp)
-    least = np.empty(count)
+    lowest = np.empty(count)
     for start in range(0, count, _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
-        margin[part], key[part], least[part] = _classify_few(
+        margin[part], key[part], lowest[part] = _classify_few(
             p_xz[:, part], loss[:, part], tilt, screen
         )
-    return margin, key, least
+    return margin, key, lowest
 
 
 def _classify_few(
@@ -216,11 +216,11 @@ def _classify_few(
 
 def _tie_shells(p_xz: Array, mass: Array) -> _Index:
     """Return the shells of ties of positive mass."""
-    found = np.zeros_like(mass)
+    mean = np.zeros_like(mass)
     steps = float(max(1, len(p_xz) - 1))
     for j in range(1, len(p_xz)):  # in the order of the compiled version
-        found += j / steps * p_xz[j]
-    return np.minimum(found / mass * TIES, TIES - 1).astype(np.intp)
+        mean += j / steps * p_xz[j]
+    return np.minimum(mean / mass * TIES, TIES - 1).astype(np.intp)
 
 
 def numpy_pass(chunk: Chunk, wanted: Pass) -> Scan:
@@ -309,18 +309,18 @@ def _draw_outcomes(
     chunk: Chunk, wanted: Pass, p_xz: Array, loss: Array, margin: Array, places: _Index
 ) -> Array:
     """Return the drawn outcomes among those of a chunk at these places, with these margins."""
-    found = [np.zeros(0, dtype=np.intp)]
-    reached = [np.zeros(0)]
+    chosen_places = [np.zeros(0, dtype=np.intp)]
+    reaches = [np.zeros(0)]
     for start in range(0, margin.size if wanted.draws else 0, _AT_ONCE):
         few = margin[start : start + _AT_ONCE]
         near = start + np.flatnonzero(few <= SCREENED * wanted.retain)
         reach = margin[near] * np.modf((places[near] + (chunk.start + 1.0)) * _GOLDEN)[0]
         chosen = np.flatnonzero(reach <= wanted.retain)
-        found.append(near[chosen])
-        reached.append(reach[chosen])
-    drawn = np.concatenate(found)
+        chosen_places.append(near[chosen])
+        reaches.append(reach[chosen])
+    drawn = np.concatenate(chosen_places)
     there = places[drawn]
-    rows = [margin[drawn], np.concatenate(reached)]
+    rows = [margin[drawn], np.concatenate(reaches)]
     return np.concatenate([p_xz.take(there, axis=1), loss.take(there, axis=1), rows])
 
 
@@ -341,11 +341,11 @@ def compiled_pass(chunk: Chunk, wanted: Pass) -> Scan:
     rows = (*flat(p_xz), *flat(loss))
     in_order = np.array(wanted.tilt, order="C")  # another memory order would be compiled separately
     margins = np.full(strips.unclear.size, math.inf)
-    rest, found = _visit(n, m)(
+    rest, count = _visit(n, m)(
         strips.unclear, *rows, in_order, wanted.retain, near, cells, counts, margins
     )
     keys = np.flatnonzero(counts)
-    retained = near[:found]
+    retained = near[:count]
     columns = np.concatenate([p_xz[:, retained], loss[:, retained]])
     return Scan(
         tilt=wanted.tilt,
@@ -433,9 +433,9 @@ def scan(blocks: Blocks, wanted: Pass, *, threads: int = 0, compiled: bool | Non
 
 def _visit_chunk(chunk_pass: Callable[[Chunk, Pass], Scan], wanted: Pass, chunk: Chunk) -> Scan:
     """Pass over one chunk, with indices into all outcomes."""
-    found = chunk_pass(chunk, wanted)
-    weights = {chunk.start + start: rows for start, rows in found.weights.items()}
-    return replace(found, retained=found.retained + chunk.start, weights=weights)
+    part = chunk_pass(chunk, wanted)
+    weights = {chunk.start + start: rows for start, rows in part.weights.items()}
+    return replace(part, retained=part.retained + chunk.start, weights=weights)
 
 
 def _together(parts: list[Scan], wanted: Pass) -> Scan:

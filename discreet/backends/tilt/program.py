@@ -255,10 +255,10 @@ class _Sifting:
         problem = self._problem
         small = self._gather()
         program = _Restricted(small, self._widened)
-        solved = _refine_program(program, times)
-        if solved is None:
+        solution = _refine_program(program, times)
+        if solution is None:
             return None
-        of_small, tilt, prices = program.answer(*solved)
+        of_small, tilt, prices = program.answer(*solution)
         columns = of_small.take(small.place, axis=1)
         losses = problem.loss + tilt @ problem.p_xz
         least = losses.min(axis=0)
@@ -325,8 +325,8 @@ class _Sifting:
         precision = self._precision
         few = _Sifting(small, precision, precision.sampled, self._deadline)
         few.start_far(np.zeros_like(self._tilt))
-        found = few.run()
-        return None if found is None else found[0].tilt
+        result = few.run()
+        return None if result is None else result[0].tilt
 
     # -- the outcomes of a program
     # ----------------------------------------------------------------------------------------------
@@ -363,13 +363,13 @@ class _Sifting:
         one by one, and sums of all others by label.
         """
         problem = self._problem
-        near = self._candidates
+        alone_mask = self._candidates
         if self._shared:
             nearest = self._nearest(min(self._shared, problem.N))
-            near = near | self._held.any(axis=0) | nearest
-        alone = np.flatnonzero(near)
-        used = np.unique(self._labels[~near])
-        rest = (one_hot(self._labels, problem.m)[used] * ~near).T
+            alone_mask = alone_mask | self._held.any(axis=0) | nearest
+        alone = np.flatnonzero(alone_mask)
+        used = np.unique(self._labels[~alone_mask])
+        rest = (one_hot(self._labels, problem.m)[used] * ~alone_mask).T
 
         def summed(rows: Array) -> Array:
             own = rows.take(alone, axis=-1)
@@ -382,8 +382,8 @@ class _Sifting:
         one = np.flatnonzero(~self._candidates[alone])
         if problem.m > 2 and one.size:
             second = least_two(self._losses[:, alone[one]])[2]
-            every = np.arange(problem.m)[:, None]
-            others[:, one] &= (second == every) | self._held[:, alone[one]]
+            guesses = np.arange(problem.m)[:, None]
+            others[:, one] &= (second == guesses) | self._held[:, alone[one]]
         return _Small(
             problem,
             summed(problem.p_xz),
@@ -493,11 +493,11 @@ class _Restricted:
         of_shares = np.count_nonzero(used, axis=1)
         of_levels = np.bincount(column, minlength=self._levels.shape[1])
         counts = np.concatenate([of_shares, of_levels, np.ones_like(slacks)])
-        every = np.concatenate([np.concatenate(rows, axis=1)[used], tied + row[order], slacks])
+        all_rows = np.concatenate([np.concatenate(rows, axis=1)[used], tied + row[order], slacks])
         levels = self._levels[row[order], column[order]]
         return (
             counts,
-            every,
+            all_rows,
             np.concatenate([np.concatenate(values, axis=1)[used], levels, np.ones(slacks.size)]),
         )
 
@@ -511,18 +511,18 @@ class _Restricted:
         small = self._small
         problem = self._small.problem
         columns = np.zeros((problem.m, small.labels.size))
-        every = np.arange(small.labels.size)
+        outcomes = np.arange(small.labels.size)
         columns[self._guesses, self._places] = np.clip(
             variables[: self._places.size] / self.scale, 0.0, 1.0
         )
-        columns[small.labels, every] = np.maximum(1.0 - columns.sum(axis=0), 0.0)
+        columns[small.labels, outcomes] = np.maximum(1.0 - columns.sum(axis=0), 0.0)
         mass = columns @ small.p_z
         made = mass >= Precision.rank
         columns[~made] = 0.0
         grid = UNIT * np.exp2(np.floor(np.log2(np.maximum(mass, Precision.rank))))[:, None]
         columns = np.rint(columns / grid) * grid
-        columns[np.where(made[:, None], columns, -1.0).argmax(axis=0), every] += 1.0 - columns.sum(
-            axis=0
+        columns[np.where(made[:, None], columns, -1.0).argmax(axis=0), outcomes] += (
+            1.0 - columns.sum(axis=0)
         )
         tilt = np.zeros((problem.m, problem.n))
         budgets = np.zeros(len(self._bounds))
@@ -639,15 +639,15 @@ def _refine_program(program: _Restricted, times: int) -> tuple[Array, Array] | N
     """
     entries = _Entries(*program.entries())
     solver = _solver(program, entries)
-    found = _solution(solver)
-    if times == 1 or found is None:
-        return None if found is None else (found[0], -found[1])
+    solution = _solution(solver)
+    if times == 1 or solution is None:
+        return None if solution is None else (solution[0], -solution[1])
     refinement = _Refinement(program, entries)
     for _ in range(times):
-        if found is None or not refinement.add(*found):
+        if solution is None or not refinement.add(*solution):
             break
         refinement.magnify(solver)
-        found = _solution(solver)
+        solution = _solution(solver)
     return refinement.best
 
 
@@ -737,12 +737,12 @@ class _Refinement:
         count = self._x.size
         rows = self._y.size
         columns = np.arange(count, dtype=np.int32)
-        least = self._primal * (program.least - self._x)
-        most = self._primal * (program.most - self._x)
+        lower = self._primal * (program.least - self._x)
+        upper = self._primal * (program.most - self._x)
         right = self._primal * self._missing
         solver.setOptionValue("objective_bound", math.inf)
         solver.changeColsCost(count, columns, self._dual * self._reduced)
-        solver.changeColsBounds(count, columns, least, most)
+        solver.changeColsBounds(count, columns, lower, upper)
         solver.changeRowsBounds(rows, np.arange(rows, dtype=np.int32), right, right)
 
 
@@ -811,12 +811,12 @@ def _keeps(problem: Problem, columns: Array) -> bool:
     The judge moves secrets under perfect privacy to exact privacy, by up to the rounding of sums,
     which changes the leakages of the others.
     """
-    moved = (
+    perturbation = (
         Precision.leak_free
         if any(term.budget.perfect for term in problem.terms)
         else Precision.entry
     )
-    ceilings = problem.law(columns).ceilings(moved).tolist()
+    ceilings = problem.law(columns).ceilings(perturbation).tolist()
     return all(
         not term.priced or ceiling <= amount
         for term, ceiling, amount in zip(

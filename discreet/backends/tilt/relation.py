@@ -457,8 +457,8 @@ class Normed(_Smooth):
         """Return True if a ratio is far below 1 and the order is below 2; for larger orders no
         entry of H is small.
         """
-        least = (law.joint / law.mass[:, None] / self.p_x).min()
-        return bool(self.measure.order < 2.0 and least < math.exp(_FAR))
+        smallest = (law.joint / law.mass[:, None] / self.p_x).min()
+        return bool(self.measure.order < 2.0 and smallest < math.exp(_FAR))
 
 
 @final
@@ -625,8 +625,10 @@ class Pieces(Block):
 
     def _highest(self, values: Array) -> Array:
         """Return the largest value for each matrix [m, r]."""
-        own = self.below[: len(self.below) - (not self.shared)].T > 0.0
-        return np.stack([values[:, : own.shape[1]][:, each].max(axis=1) for each in own], axis=1)
+        members = self.below[: len(self.below) - (not self.shared)].T > 0.0
+        return np.stack(
+            [values[:, : members.shape[1]][:, each].max(axis=1) for each in members], axis=1
+        )
 
     def start(self, law: BlockLaw, unit: float) -> tuple[Position, Array]:
         """Return heights that use half of the remaining budget, and multipliers inversely
@@ -688,10 +690,10 @@ def about_posteriors(block: Block, law: BlockLaw) -> Array:
     the most probable value of each posterior q_i.
     """
     m, n = law.joint.shape
-    own = np.tile((block.frame * block.p_x[:, None]).T, (m, 1, 1))  # e_j
-    own[:, 0] = -law.deviation / law.mass[:, None]  # e_j − q_ij 1
-    own[np.arange(m), :, law.joint.argmax(axis=1)] = np.eye(n)[0]
-    return own
+    vectors = np.tile((block.frame * block.p_x[:, None]).T, (m, 1, 1))  # e_j
+    vectors[:, 0] = -law.deviation / law.mass[:, None]  # e_j − q_ij 1
+    vectors[np.arange(m), :, law.joint.argmax(axis=1)] = np.eye(n)[0]
+    return vectors
 
 
 def log_mean(scaled: Array, p_x: Array, multiplier: float | Array) -> Array:
@@ -888,10 +890,10 @@ class Chart:
         blocks = list(zip(self.blocks, law.blocks, strict=True))
         if not any(block.is_far(own) for block, own in blocks):
             return None
-        found = np.zeros((law.mass.size, *self.cross.shape))
+        coordinates = np.zeros((law.mass.size, *self.cross.shape))
         for place, (block, own) in zip(self.places, blocks, strict=True):
-            found[:, place.own, place.law] = about_posteriors(block, own)
-        return found
+            coordinates[:, place.own, place.law] = about_posteriors(block, own)
+        return coordinates
 
     def rows(self, tilt: Array) -> Array:
         """Return the tilt [m, n] for coordinates [m, k]: each block fills its own rows."""

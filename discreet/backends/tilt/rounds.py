@@ -84,7 +84,7 @@ _NEARER = 10.0  # factor by which the tilt of draws is more accurate than the on
 
 
 @dataclass(frozen=True)
-class Limits:
+class WorkLimits:
     """Bounds on the work, and the callback for progress.
 
     iterations  of each interior point
@@ -169,21 +169,25 @@ def saving_passes(blocks: Blocks) -> int:
 
 
 def solve_whole(
-    problem: Problem, precision: Precision, gap: float, limits: Limits, near: Array | None = None
+    problem: Problem,
+    precision: Precision,
+    gap: float,
+    limits: WorkLimits,
+    near: Array | None = None,
 ) -> tuple[Point, Ending]:
     """Return the optimum of a small problem: by sifting if it is linear, else by the interior point
     with its crossover.
 
     near: a tilt from which sifting starts. The Bayes rule must exceed the budget.
     """
-    found: tuple[Point, Ending] | None = None
+    sifted: tuple[Point, Ending] | None = None
     if is_linear(problem):
         start = np.zeros((problem.m, problem.n)) if near is None else near
-        found = solve_by_sifting(
+        sifted = solve_by_sifting(
             problem, start, precision, gap=gap, far=True, deadline=limits.deadline
         )
-    if found is not None:
-        return found
+    if sifted is not None:
+        return sifted
     return solve_interior(
         model_of(problem, precision),
         gap=gap,
@@ -198,7 +202,7 @@ def solve_whole(
 def solve_in_rounds(
     problem: BlockProblem,
     precision: Precision,
-    limits: Limits,
+    limits: WorkLimits,
     start: tuple[Array, Array] | None = None,
 ) -> Ended:
     """Solve a problem in blocks, taking every outcome of positive mass into account.
@@ -216,7 +220,7 @@ class _Rounds:
     best        best result so far; None before the first
     """
 
-    def __init__(self, problem: BlockProblem, precision: Precision, limits: Limits) -> None:
+    def __init__(self, problem: BlockProblem, precision: Precision, limits: WorkLimits) -> None:
         self._problem = problem
         self._precision = precision
         self._limits = limits
@@ -340,8 +344,8 @@ class _Rounds:
     def _slack(self, labels: Scan, cells: Problem) -> Ended:
         """Return the Bayes rule, which keeps the budget."""
         proof = Proof(labels, np.zeros(len(cells.terms)), 0, labels.total)
-        found = Found(Point.bayes(cells), True, proof, labels.total, labels.total)
-        return self._end(found, proof, SLACK)
+        bayes = Found(Point.bayes(cells), True, proof, labels.total, labels.total)
+        return self._end(bayes, proof, SLACK)
 
     def _sampled(self, labels: Scan, cells: Problem) -> Proof:
         """Return the pass under the tilt of a sample, up to a margin that the sample estimates."""
@@ -353,9 +357,11 @@ class _Rounds:
         self._passes += 1
         columns = _calibrate_sample(columns, labels.columns.sum(axis=1), problem.n)
         tilt, multipliers = self._duals_of_sample(columns, cells)
-        wanted = 2.0 * self._retained
-        least = _SAMPLED * problem.N
-        edge = wanted_margin(columns, counts, tilt, max(wanted, least)) * min(1.0, wanted / least)
+        target = 2.0 * self._retained
+        reliable = _SAMPLED * problem.N
+        edge = wanted_margin(columns, counts, tilt, max(target, reliable)) * min(
+            1.0, target / reliable
+        )
         ties = float(shell_top(-1))  # if this many tie, draws would consist of ties only
         draws = problem.N >= _DRAWN_FROM and edge > ties
         return self._prove(tilt, multipliers, max(edge, ties), draws=draws)
@@ -385,15 +391,15 @@ class _Rounds:
             )
             self._iterations += ending.iterations
             tilt, multipliers = self._feasible(point.tilt, point.multipliers)
-            moved = _distance(tilt, proof.scan.tilt)
-            if moved < proof.scan.threshold:
+            distance = _distance(tilt, proof.scan.tilt)
+            if distance < proof.scan.threshold:
                 break
-            again = moved > _NEARER * proof.scan.threshold
+            again = distance > _NEARER * proof.scan.threshold
             better = self._prove(tilt, multipliers, self._expected(proof.scan, tilt), draws=again)
             if better.bound <= proof.bound:
                 break
             proof = better
-            farthest = moved
+            farthest = distance
         return proof
 
     def _representative(self, passed: Scan, farthest: float) -> Problem | None:
@@ -422,12 +428,14 @@ class _Rounds:
                 passed.keys // (SHELLS * m),
             ]
         )
-        left = passed.columns @ one_hot(labels, m).T
+        sums_by_label = passed.columns @ one_hot(labels, m).T
         drawn = one_hot(passed.labels_of(columns), m)
         sums = columns @ drawn.T
-        share = np.divide(left, sums, out=np.ones_like(left), where=sums > left).min(axis=0)
+        share = np.divide(
+            sums_by_label, sums, out=np.ones_like(sums_by_label), where=sums > sums_by_label
+        ).min(axis=0)
         columns = np.concatenate(
-            [columns * (share @ drawn), np.maximum(left - share * sums, 0.0)], axis=1
+            [columns * (share @ drawn), np.maximum(sums_by_label - share * sums, 0.0)], axis=1
         )
         return _small(self._problem, columns[:, columns[:n].any(axis=0)])
 
@@ -457,16 +465,16 @@ class _Rounds:
             threshold = math.inf
         screens = screens and problem.N >= ROUNDS_FROM * self._retained and threshold > 0.0
         # Ties are never screened, because a rule may randomise them.
-        least = max(threshold, float(shell_top(-1)))
-        wanted = Pass(
+        edge = max(threshold, float(shell_top(-1)))
+        request = Pass(
             tilt,
             retain=threshold,
             most=self._retained,
-            screen=SCREENED * least if screens else math.inf,
+            screen=SCREENED * edge if screens else math.inf,
             draws=draws and 0.0 < threshold < math.inf,
         )
-        found = self._scan(wanted)
-        return Proof(found, multipliers, self._retained, found.total - self._price(multipliers))
+        passed = self._scan(request)
+        return Proof(passed, multipliers, self._retained, passed.total - self._price(multipliers))
 
     def _price(self, multipliers: Array) -> float:
         paid = zip(self._problem.terms, multipliers.tolist(), strict=True)

@@ -29,7 +29,7 @@ from discreet.backends.tilt.passes import (
     scan,
     shell_top,
 )
-from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, Limits, solve_whole
+from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, WorkLimits, solve_whole
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.outcomes import is_stored
@@ -38,25 +38,25 @@ from discreet.problems.rule import OutcomeRule
 
 
 def rule_of(
-    problem: BlockProblem, ended: Ended, precision: Precision, limits: Limits
+    problem: BlockProblem, ended: Ended, precision: Precision, limits: WorkLimits
 ) -> OutcomeRule:
     """Return the rule that represents the result of the rounds."""
-    found = ended.found
+    best = ended.found
     (tilt, _) = ended.duals
     passed = ended.proof.scan
-    if found.vertex or not found.source.scan.counts.size:
+    if best.vertex or not best.source.scan.counts.size:
         return _listing(
-            found.point.tilt if found.vertex else tilt, found.source.scan, found.point.columns
+            best.point.tilt if best.vertex else tilt, best.source.scan, best.point.columns
         )
     if passed.tilt is not tilt:  # the rounds ended without a pass under their last tilt
-        wanted = Pass(tilt)
-        passed = scan(problem.blocks, wanted, threads=limits.threads, compiled=limits.compiled)
-    classes = _in_classes(problem, passed, found.upper, precision, limits)
-    if classes is not None and classes[0] <= found.upper * (1.0 + precision.bracket):
+        request = Pass(tilt)
+        passed = scan(problem.blocks, request, threads=limits.threads, compiled=limits.compiled)
+    classes = _in_classes(problem, passed, best.upper, precision, limits)
+    if classes is not None and classes[0] <= best.upper * (1.0 + precision.bracket):
         return classes[1]
     if problem.N <= MOST_RETAINED or is_stored(problem.blocks):
-        return _members(problem, found, tilt)
-    return _listing(tilt, found.source.scan, found.point.columns) if classes is None else classes[1]
+        return _members(problem, best, tilt)
+    return _listing(tilt, best.source.scan, best.point.columns) if classes is None else classes[1]
 
 
 def _listing(tilt: Array, passed: Scan, columns: Array) -> OutcomeRule:
@@ -82,10 +82,10 @@ def _members(problem: BlockProblem, found: Found, tilt: Array) -> OutcomeRule:
         p_xz, loss = chunk.read()
         key = classify(p_xz, loss, source.tilt, source.screen)[1]
         place = count + np.minimum(np.searchsorted(source.keys, key), source.keys.size - 1)
-        own = slice(
+        inside = slice(
             *np.searchsorted(source.retained, (chunk.start, chunk.start + chunk.count)).tolist()
         )
-        place[source.retained[own] - chunk.start] = np.arange(count)[own]
+        place[source.retained[inside] - chunk.start] = np.arange(count)[inside]
         rule = OutcomeRule.of(tilt, columns.take(place, axis=1), p_xz, loss)
         ties.append(chunk.start + rule.ties)
         drawn.append(rule.columns)
@@ -93,7 +93,7 @@ def _members(problem: BlockProblem, found: Found, tilt: Array) -> OutcomeRule:
 
 
 def _in_classes(
-    problem: BlockProblem, passed: Scan, reached: float, precision: Precision, limits: Limits
+    problem: BlockProblem, passed: Scan, reached: float, precision: Precision, limits: WorkLimits
 ) -> tuple[float, OutcomeRule] | None:
     """Return the error probability and rule of the best band, or of the first whose error is as
     small as `reached`; None if no band keeps the budget.
@@ -137,7 +137,7 @@ def _draw_columns(
     columns: Array,
     group: NDArray[np.intp],
     precision: Precision,
-    limits: Limits,
+    limits: WorkLimits,
 ) -> tuple[float, Array] | None:
     """Return the error probability and the columns [m·m, m] of pairs, where groups below m get
     their label and classes randomise.
@@ -152,18 +152,18 @@ def _draw_columns(
     point, ending = solve_whole(small, precision, precision.small, limits)
     if not ending.optimal:
         return None
-    found = point.columns
+    drawn_columns = point.columns
     sure = point.columns.max(axis=0) >= 1.0 - precision.bracket
-    found[:, sure] = np.eye(m)[:, np.argmax(found[:, sure], axis=0)]
+    drawn_columns[:, sure] = np.eye(m)[:, np.argmax(drawn_columns[:, sure], axis=0)]
     determined = classes.keys < m
-    own = bool((found[classes.keys[determined], np.flatnonzero(determined)] == 1.0).all())
-    if not own or not _keeps(problem, small.leakages(found)):
+    own = bool((drawn_columns[classes.keys[determined], np.flatnonzero(determined)] == 1.0).all())
+    if not own or not _keeps(problem, small.leakages(drawn_columns)):
         return None
     drawn = np.repeat(np.eye(m), m, axis=0)
     for place in np.flatnonzero(~determined):
         i, k = divmod(int(classes.keys[place]) - m, m)
-        drawn[[i * m + k, k * m + i]] = found[:, place]
-    return small.error_probability(found), drawn
+        drawn[[i * m + k, k * m + i]] = drawn_columns[:, place]
+    return small.error_probability(drawn_columns), drawn
 
 
 def _keeps(problem: Problem | BlockProblem, leakages: Array) -> bool:

@@ -113,14 +113,14 @@ class Vertex:
     ) -> None:
         self._problem = problem
         self._own = own
-        every = np.eye(problem.m)
-        self._guesses, self._places = np.nonzero((start > 0.0) & (every[:, own] == 0.0))
+        guesses = np.eye(problem.m)
+        self._guesses, self._places = np.nonzero((start > 0.0) & (guesses[:, own] == 0.0))
         self._shape = start.shape
         self._start = start[self._guesses, self._places]
         tied = ties[self._places]
         label = own[self._places]
         # ∂ Pr(Ŷ = y_i given the tie) / ∂ share [F, m]
-        moves = every[self._guesses] - every[label]
+        moves = guesses[self._guesses] - guesses[label]
         # [F, m, n]
         self._by_deviation = moves[:, :, None] * problem.deviations[:, tied].T[:, None, :]
         # L_guess − L_label
@@ -156,11 +156,11 @@ class Vertex:
 
     def columns(self, shares: Array) -> Array:
         """Return the columns of the ties [m, K] for shares [F]."""
-        found = np.zeros(self._shape)
+        columns = np.zeros(self._shape)
         # rounded so that each column sums to exactly one
-        found[self._guesses, self._places] = np.rint(shares / UNIT) * UNIT
-        found[self._own, np.arange(self._own.size)] = 1.0 - found.sum(axis=0)
-        return found
+        columns[self._guesses, self._places] = np.rint(shares / UNIT) * UNIT
+        columns[self._own, np.arange(self._own.size)] = 1.0 - columns.sum(axis=0)
+        return columns
 
     def deviation(self, columns: Array) -> Array:
         """Return u − s π for columns of the ties [m, K], for all rows [m, n]."""
@@ -174,11 +174,11 @@ class Vertex:
         """Iterate over the groups and their laws."""
         deviation = self._deviation(shares)
         for group in self._groups:
-            own = deviation[:, group.rows]
+            part = deviation[:, group.rows]
             # A rounding error of the row sums would raise the price of a guess everywhere.
-            own = own - own.sum(axis=1)[:, None] * group.p_x
+            part = part - part.sum(axis=1)[:, None] * group.p_x
             mass = group.certain + shares @ group.by_mass
-            yield group, OutputLaw(mass, own, group.p_x, measure=group.term.measure)
+            yield group, OutputLaw(mass, part, group.p_x, measure=group.term.measure)
 
     def near(self, deviation: Array) -> Array | None:
         """Return columns [m, K] close to the start whose law has approximately this deviation [m,
@@ -246,8 +246,8 @@ class Vertex:
             scale[:, group.rows] *= np.where(law.mass > 0.0, law.mass, 1.0)[:, None]
         effect = self._by_deviation.reshape(shares.size, -1) / scale.ravel()
         size = sizes(effect)
-        left = self._deviation(shares).ravel()
-        step = least_norm((effect / size[:, None]).T, -left / scale.ravel())
+        residual = self._deviation(shares).ravel()
+        step = least_norm((effect / size[:, None]).T, -residual / scale.ravel())
         if step is None:
             return None
         shares = shares + step / size
@@ -326,10 +326,10 @@ class Vertex:
         for _ in range(_CHANGES):
             if not at.binding and not self._any_exact:
                 return None
-            found = self._newton(at, inside)
-            if found is None:
+            solution = self._newton(at, inside)
+            if solution is None:
                 return None
-            at = found
+            at = solution
             binding = {budget: price for budget, price in at.binding.items() if price > 0.0}
             others = [budget for budget in self._budgets if budget not in at.binding]
             state = self._state(at.shares) if others else None
@@ -382,11 +382,11 @@ class Vertex:
         size = math.inf
         for _ in range(_STEPS):
             state = at.state or self._state(at.shares)
-            moved = None if state is None else self._step(at, state, inside)
-            if moved is None:
+            step = None if state is None else self._step(at, state, inside)
+            if step is None:
                 return None
             last = size
-            at, size = moved
+            at, size = step
             following = size * (size / last) * (size / last) if last < 1.0 else math.inf
             if (
                 size <= Precision.settled
@@ -412,32 +412,32 @@ class Vertex:
             count = at.shares.size
             private = self._by_deviation[:, :, self._exact].reshape(count, -1)
             unequal -= private @ exact[:, self._exact].ravel() / unit
-            left = -self._deviation(at.shares)[:, self._exact].ravel()
+            residual = -self._deviation(at.shares)[:, self._exact].ravel()
             borders = np.concatenate([borders, private.T])
-            unused = np.concatenate([unused, left])
+            unused = np.concatenate([unused, residual])
         step = solve_bordered(curvature, borders, unequal, unused)
         if step is None:
             return None
-        moved = step[: at.shares.size + prices.size]
+        changes = step[: at.shares.size + prices.size]
         if self._any_exact:
             exact = exact.copy()
-            exact[:, self._exact] += unit * step[moved.size :].reshape(len(exact), -1)
-        prices = prices * (1.0 + moved[at.shares.size :])
+            exact[:, self._exact] += unit * step[changes.size :].reshape(len(exact), -1)
+        prices = prices * (1.0 + changes[at.shares.size :])
         binding = dict(zip(at.binding, prices.tolist(), strict=True))
-        size = float(np.abs(moved).max(initial=0.0))
-        return _Iterate(at.shares + moved[: at.shares.size], binding, exact), size
+        size = float(np.abs(changes).max(initial=0.0))
+        return _Iterate(at.shares + changes[: at.shares.size], binding, exact), size
 
     def _unused(self, at: _Iterate, state: _State, inside: float) -> Array:
         """Return the unused part of each binding budget; budgets of a posterior are multiplied by
         the mass of the guess.
         """
-        left = []
+        unused_parts = []
         for budget in at.binding:
             unused = self._level(budget) * (1.0 - inside) - state.levels[budget]
             number, guess = budget
             mass = 1.0 if guess < 0 else state.masses[self._place(number)][guess]
-            left.append(unused * mass)
-        return np.array(left)
+            unused_parts.append(unused * mass)
+        return np.array(unused_parts)
 
     def _curved(
         self, at: _Iterate, state: _State, unit: float, inside: float
@@ -487,7 +487,7 @@ class Vertex:
         The judge moves such secrets to exact privacy, by up to the rounding of sums, which changes
         the leakages of other budgets.
         """
-        moved = Precision.leak_free if self._any_exact else Precision.entry
+        perturbation = Precision.leak_free if self._any_exact else Precision.entry
         ceilings = np.zeros(len(self._problem.terms))
         for group, law in self._laws(shares):
             if group.term.budget.perfect and distance_from_private(law) > Precision.private:
@@ -495,7 +495,7 @@ class Vertex:
             if group.term.priced:
                 made = law.mass > 0.0
                 cancelled = float((group.certain[made] / law.mass[made]).max(initial=1.0))
-                ceilings[group.number] += law.leakage_ceiling(moved * cancelled)
+                ceilings[group.number] += law.leakage_ceiling(perturbation * cancelled)
         terms = zip(self._problem.terms, ceilings.tolist(), strict=True)
         return max(
             (ceiling / term.budget.amount - 1.0 for term, ceiling in terms if term.priced),
@@ -540,9 +540,9 @@ class Vertex:
         by_joint = np.empty_like(self._by_deviation)
         raised = np.empty_like(self._by_deviation)
         for group in self._groups:
-            own = joint[:, group.rows]
+            law = joint[:, group.rows]
             by_joint[:, :, group.rows] = group.by_joint
-            posterior = own / own.sum(axis=1)[:, None]
+            posterior = law / law.sum(axis=1)[:, None]
             raised[:, :, group.rows] = group.by_mass[:, :, None] * posterior
         scale = np.sqrt(joint)
         effect = ((by_joint - raised) / scale).reshape(len(by_joint), -1)
