@@ -83,8 +83,8 @@ def leakage_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figu
     figure = Figure(
         "leakage",
         'How far answers called "optimal" break their budget',
-        f"positive budgets, the judge's numbers; up to {numerals.scientific(PRIVACY_TOLERANCE)} "
-        "of it beyond counts as kept",
+        f"{_count(marks, counted)} under positive budgets; up to "
+        f"{numerals.scientific(PRIVACY_TOLERANCE)} of it beyond counts as kept",
         f"{unit} leaked beyond the budget; less than {numerals.scientific(_FLOOR)} is drawn at "
         "the left edge",
         "",
@@ -113,14 +113,18 @@ def perfect_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figu
     figure = Figure(
         "perfect",
         'What answers called "optimal" reveal at perfect privacy',
-        f"budget 0, the judge's numbers; up to {numerals.scientific(PRIVATE_LIMIT)} counts as "
-        "private",
+        f"{_count(marks, counted)} at budget 0; up to {numerals.scientific(PRIVATE_LIMIT)} counts "
+        "as private",
         f"largest relative change of p(x) by a guess; less than {numerals.scientific(_FLOOR)} at "
         "the left edge",
         "",
         zone_from=PRIVATE_LIMIT,
     )
     return _with_claims(figure, marks, _PRIVATE, "not private" if counted else "")
+
+
+def _count(marks: Sequence[_Mark], counted: bool) -> str:
+    return f"{len(marks)} claims" if counted else "claims"
 
 
 def _with_claims(

@@ -86,7 +86,8 @@ def publish(
         precision_figure(ordered, tone),
         commits_figure(commits),
     ]
-    page = _page(plain(statistics), {each.name: each for each in figures if each.series}, commits)
+    shown = {each.name: each for each in figures if each.series}
+    page = _page(plain(statistics), shown, commits, wording.limitations(ordered))
     files = {
         "README.md": markdown([page]) + "\n",
         **svg_files(figures),
@@ -125,10 +126,13 @@ def _record(trial: Trial) -> dict[str, Any]:
 
 
 def _page(
-    numbers: Mapping[str, Any], figures: Mapping[str, Figure], commits: Sequence[AsvRecord]
+    numbers: Mapping[str, Any],
+    figures: Mapping[str, Figure],
+    commits: Sequence[AsvRecord],
+    limitations: Sequence[str],
 ) -> Section:
-    """The whole page. `numbers` are those of `report_numbers`, `figures` those that show anything,
-    by name.
+    """Return the whole page. `numbers` are those of `report_numbers`; `figures` are by name, and
+    none is empty.
     """
     summary = numbers["summary"]
     means = numbers["means"]
@@ -142,8 +146,8 @@ def _page(
     )
     claim = (
         'A claim is a backend calling its answer solved ("optimal"); it is true when the judge '
-        "certified the gap asked for, "
-        "within the budget."
+        "certified the requested gap within the budget. The table counts claims at every budget; "
+        "each picture states the claims that it shows."
     )
     averaged = (
         "Shifted geometric means of seconds with 95 % intervals over tasks. The shift is "
@@ -164,11 +168,19 @@ def _page(
         "Measured: every backend on every family",
         [
             counts,
-            *map(figures.get, ("leakage", "perfect", "time")),
             Section(
-                "What a claim is worth", [claim, Table.of("", TABLES["claims"], numbers["claims"])]
+                "Which solver should I use?",
+                [wording.RANKING, Table.of("", TABLES["ranking"], numbers["ranking"])],
             ),
-            Section("How cost grows", list(_growth(numbers["sweeps"]))),
+            Section(
+                "What a claim is worth",
+                [
+                    *map(figures.get, ("leakage", "perfect")),
+                    claim,
+                    Table.of("", TABLES["claims"], numbers["claims"]),
+                ],
+            ),
+            Section("How cost grows", [figures.get("time"), *_growth(numbers["sweeps"])]),
             Section(
                 "Who solves what, how fast",
                 [
@@ -180,6 +192,7 @@ def _page(
             commits_section(commits),
             Section("Agreement", [f"{said} {verified}", against if against.lines else None]),
             Section("What was not certified, and why", list(_failures(numbers["failures"]))),
+            Section("Limitations", [Sentences(limitations)]),
             Section(
                 "Measured on", [Facts("", origin), "One line a trial: [results.csv](results.csv)."]
             ),

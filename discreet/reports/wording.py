@@ -22,6 +22,12 @@ SUBMITTED = (
     "submitted as files; the answers are judged and verified here, the times are as their "
     "authors state them"
 )
+RANKING = (
+    "Solvers are ranked within each class of problems by the tasks that they solved (the judge "
+    "certified the requested gap within the budget), then by wrong claims (attempts that the "
+    "solver called solved and the judge did not certify), then by speed. Seconds ÷ fastest is the "
+    "geometric mean over the tasks that the solver itself solved."
+)
 SHARED = "other work may have slowed this attempt, so its time is not compared"
 
 
@@ -160,3 +166,18 @@ def bayes_leakages(problem: Problem, figures: int) -> str:
         (f"{numerals.number(leaked, figures)} {term.measure.unit}").rstrip()
         for leaked, term in amounts
     )
+
+
+def limitations(rows: Sequence[Measurement]) -> list[str]:
+    """Return what these rows do not show, in sentences."""
+    machines = len({tuple(sorted(row.machine.items())) for row in rows})
+    return [
+        f"Times are those of {machines} machine{'s' * (machines != 1)} and of the versions listed "
+        "below; another machine or a newer release may rank solvers differently.",
+        "A backend is tried only on tasks within its declared reach. Tasks outside it count as not "
+        "solved in the ranking and in the profiles, and nowhere else.",
+        "Each solver runs with the settings that its documentation recommends for accuracy; other "
+        "settings may be faster.",
+        "Known defects of the solvers, and solvers that have not been measured, are listed on the "
+        "page docs/reference/limitations.md of the documentation.",
+    ]

@@ -27,6 +27,7 @@ from discreet.showing.svg import svg
 
 HOME = "/" + "/".join(("home", "someone"))
 SECTIONS = (
+    "ranking",
     "claims",
     "problems",
     "growth",
@@ -35,6 +36,7 @@ SECTIONS = (
     "means",
     "agreement",
     "failures",
+    "limitations",
     "origin",
 )
 

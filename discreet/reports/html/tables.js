@@ -29,6 +29,8 @@ function failureSection({ failures, rows }) {
   ];
 }
 
+const limitationSection = () => [make("ul", {}, DATA.limitations.map((line) => make("li", {}, line)))];
+
 const chip = (status) => make("span", { class: `chip ${status}`, title: DATA.statuses[status] }, status);
 
 function originSection({ origin, rows }) {

@@ -21,6 +21,7 @@ from discreet.reports.statistics.claims import (
     failure_groups,
 )
 from discreet.reports.statistics.profiles import data_profiles, performance_profiles
+from discreet.reports.statistics.ranking import rank_contestants
 from discreet.reports.statistics.scaling import sweeps
 from discreet.reports.statistics.trials import (
     NOT_TRIED,
@@ -35,6 +36,15 @@ from discreet.reports.statistics.trials import (
 from discreet.showing.data import plain
 
 TABLES = {
+    "ranking": {
+        "problems": "problems",
+        "backend": "contestant",
+        "tasks": "tasks",
+        "tried": "tried",
+        "solved": "solved",
+        "wrong claims": "wrong",
+        "seconds ÷ fastest": "slowdown",
+    },
     "claims": {
         "backend": "contestant",
         "attempts": "attempts",
@@ -96,6 +106,7 @@ def statistics_of(rows: Sequence[Measurement], control: float | None = None) -> 
     kept = [trial for trial in found if trial.kept]
     return {
         "summary": _summary(ordered, found, claims),
+        "ranking": rank_contestants(found),
         "claims": [plain(record) | {"correct_rate": record.correct_rate} for record in claims],
         "leaks": [
             {"contestant": row.label, "instance": row.instance, "gap": row.gap_target}
