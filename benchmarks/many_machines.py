@@ -402,6 +402,7 @@ def page(
     local: Run, runs: Sequence[Run], sizes: Sequence[Run], empty: Mapping[int, Empty], model: Model
 ) -> Section:
     """The report."""
+    from discreet.reports.wording import limitations_section
     from discreet.showing.values import Section, Table
 
     names = ("discreet", "dask", "distributed", "numpy", "numba")
@@ -497,6 +498,7 @@ bit for bit: tilts, columns of ties, and both ends of the bracket."""
                 ],
             ),
             Section("The model", _modelled(local, runs, model)),
+            limitations_section(_LIMITATIONS),
         ],
     )
 
@@ -579,3 +581,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     raise SystemExit(main())
+
+
+_LIMITATIONS = (
+    "Two worker processes of one machine were measured; every larger number of workers is an estimate of the model.",
+)

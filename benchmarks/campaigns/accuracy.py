@@ -29,6 +29,7 @@ import discreet as ds
 from discreet.measures import GLeakage
 from discreet.measures.registry import CONDITIONAL, LINEAR, MEASURES
 from discreet.reports.outputs import write_pages
+from discreet.reports.wording import limitations_section
 from discreet.showing.values import Facts, Section, Table
 
 __all__ = ["Line", "drawn", "main"]
@@ -220,5 +221,12 @@ judge."""
             text,
             Table("", heads, rows),
             Facts("machine", list(described().items())),
+            limitations_section(_LIMITATIONS),
         ],
     )
+
+
+_LIMITATIONS = (
+    "The table counts the kinds of problem that it draws, and says nothing about others.",
+    "Certificates are checked against the doubles of the problem, not against the data that they came from.",
+)

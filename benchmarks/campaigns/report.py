@@ -20,6 +20,7 @@ from large.machine import described
 from discreet.backends.registry import load_backend, versions_of
 from discreet.backends.solution import Status
 from discreet.reports.outputs import write_pages
+from discreet.reports.wording import limitations_section
 from discreet.showing.numerals import scientific
 from discreet.showing.values import Facts, Part, Section, Sentences, Table
 
@@ -134,6 +135,7 @@ def _page(lines: Sequence[Line], rows: Sequence[Row], run: Run) -> Section:
             _listed("False certificates", rows, lambda row: "; ".join(row.false)),
             _listed(unconfirmed, rows, lambda row: "; ".join(row.unconfirmed)),
             _listed(missed, largest_first, _missed_by_tilt),
+            limitations_section(_LIMITATIONS),
         ],
     )
 
@@ -288,3 +290,9 @@ def _listed(title: str, rows: Iterable[Row], words: Callable[[Row], str]) -> Sec
     if len(found) > _LISTED:
         lines.append(f"… and {len(found) - _LISTED:,} more")
     return Section(title, [Sentences(lines)] if lines else [])
+
+
+_LIMITATIONS = (
+    "The campaign can only find false certificates among the kinds of problem that it draws.",
+    "Certificates are checked against the doubles of the problem, not against the data that they came from.",
+)

@@ -15,6 +15,7 @@ from large.machine import described
 
 from discreet.reports.measurements import group_by
 from discreet.reports.outputs import write_pages
+from discreet.reports.wording import TIMES, limitations_section
 from discreet.showing.figures import Figure, Series
 from discreet.showing.numerals import NOTHING, scientific, span
 from discreet.showing.values import Facts, Part, Section, Sentences, Table
@@ -35,9 +36,8 @@ def write(stem: Path, rows: Sequence[Row]) -> None:
         "In short", [*_summary(rows), *(figure for figure in figures if figure.series), _NOTES]
     )
     tables = [Section(name, [_about(own), *_tables(own)]) for name, own in _by_table(rows).items()]
-    write_pages(
-        stem, Section("Rules for people, side by side", [*_head(rows, stem), summary, *tables])
-    )
+    parts = [*_head(rows, stem), summary, *tables, limitations_section(_LIMITATIONS)]
+    write_pages(stem, Section("Rules for people, side by side", parts))
 
 
 _NOTES = """How to read the tables. Every table of people is divided at random, once for each split; no method sees the
@@ -309,3 +309,10 @@ def _plane(rows: Sequence[Row], constraint: str) -> Figure:
         log_x=far,
         log_y=far,
     )
+
+
+_LIMITATIONS = (
+    "Five tables say little about other populations, and the splits of one table are not independent.",
+    "Held-out people come from the same table as the fitted ones, so no change of the population is measured.",
+    TIMES,
+)

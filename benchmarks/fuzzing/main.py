@@ -18,6 +18,7 @@ from fuzzing.inputs import DOORS, attempt, made
 
 import discreet as ds
 from discreet.reports.outputs import write_pages
+from discreet.reports.wording import limitations_section
 from discreet.showing.values import Section, Sentences, Table
 
 __all__ = ["campaign", "main", "report"]
@@ -122,6 +123,7 @@ def report(found: dict[str, Found], inputs: int, seed: int) -> Section:
             "said in `benchmarks/fuzz.py`.",
             Table("", ("door", "inputs", "taken", "refused", "findings", "slowest (s)"), rows),
             Sentences(findings) if findings else None,
+            limitations_section(_LIMITATIONS),
         ],
     )
 
@@ -151,3 +153,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_pages(asked.out.with_suffix(""), report(found, asked.inputs, asked.seed))
     print(asked.out.read_text(encoding="utf-8"))
     return 1 if any(each.examples for each in found.values()) else 0
+
+
+_LIMITATIONS = (
+    "Only the kinds of garbage that `benchmarks/fuzz.py` lists are tried, with small inputs.",
+)

@@ -21,6 +21,7 @@ import discreet as ds
 from discreet.reports.outputs import replace_file, write_pages
 from discreet.reports.second_opinion import second_opinion
 from discreet.reports.study.exported import InstanceFile
+from discreet.reports.wording import limitations_section
 from discreet.showing.data import records_csv
 from discreet.showing.values import Section, Table
 
@@ -168,6 +169,7 @@ def _page(
                     )
                 ],
             ),
+            limitations_section(_LIMITATIONS),
         ],
     )
 
@@ -271,3 +273,9 @@ _MEASURED = """Python {python}, {versions}; processor time on shared cores. Dige
 made where elementary
 functions and decompositions round as here (fingerprint `{arithmetic}`); elsewhere last digits of numbers may differ,
 and with them the files."""
+
+
+_LIMITATIONS = (
+    "Each solver has one setting and a limit of processor time; with more of it some would get more instances right.",
+    "The instances were chosen because some solver gets them wrong, so the shares say nothing about ordinary problems.",
+)

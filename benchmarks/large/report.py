@@ -14,6 +14,7 @@ import numpy as np
 from large.table import Row
 
 from discreet.reports.outputs import write_pages
+from discreet.reports.wording import TIMES, limitations_section
 from discreet.showing.data import remove_guard
 from discreet.showing.figures import Figure, Series
 from discreet.showing.markdown import table
@@ -155,6 +156,7 @@ def _page(
             Section("The references", [_PEERS, _references(peers)] if peers else []),
             Section("What each part brings", [_ABLATION, _ablation(ablation)] if ablation else []),
             Section("Cost against size", [_cost(rows, *cost) for cost in _COSTS]),
+            limitations_section(_LIMITATIONS),
         ],
     )
 
@@ -356,3 +358,9 @@ def _memory(row: Row) -> str:
     if row.peak_mib is None:
         return NOTHING
     return f"{row.peak_mib:.0f}" + ("" if row.private_mib is None else f" ({row.private_mib:.0f})")
+
+
+_LIMITATIONS = (
+    TIMES,
+    "References were run only at sizes that they can hold in memory and finish in the time allowed.",
+)

@@ -16,6 +16,7 @@ from large.table import Row
 from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.reports.measurements import Measurement, group_by
 from discreet.reports.outputs import write_pages
+from discreet.reports.wording import TIMES, limitations_section
 from discreet.showing.figures import Figure, Series
 from discreet.showing.numerals import NOTHING, number, scientific, span
 from discreet.showing.values import Facts, Part, Section, Table
@@ -138,6 +139,7 @@ def _page(found: Found) -> Section:
                 "Small problems, every backend",
                 [_STUDY, _who(found), _gaps(found), _times(found)] if found.tried else [],
             ),
+            limitations_section(_LIMITATIONS),
         ],
     )
 
@@ -469,3 +471,10 @@ def _reference(row: Row) -> str:
 
 def _faster(row: Row) -> str:
     return NOTHING if not row.multiple else number(1.0 / row.multiple, 3)
+
+
+_LIMITATIONS = (
+    TIMES,
+    "Problems are random mixtures and one census; other laws may rank the backends differently.",
+    "Each backend runs in one configuration, tuned for accuracy.",
+)

@@ -87,7 +87,7 @@ def publish(
         commits_figure(commits),
     ]
     shown = {each.name: each for each in figures if each.series}
-    page = _page(plain(statistics), shown, commits, wording.limitations(ordered))
+    page = _page(plain(statistics), shown, commits)
     files = {
         "README.md": markdown([page]) + "\n",
         **svg_files(figures),
@@ -126,10 +126,7 @@ def _record(trial: Trial) -> dict[str, Any]:
 
 
 def _page(
-    numbers: Mapping[str, Any],
-    figures: Mapping[str, Figure],
-    commits: Sequence[AsvRecord],
-    limitations: Sequence[str],
+    numbers: Mapping[str, Any], figures: Mapping[str, Figure], commits: Sequence[AsvRecord]
 ) -> Section:
     """Return the whole page. `numbers` are those of `report_numbers`; `figures` are by name, and
     none is empty.
@@ -192,7 +189,7 @@ def _page(
             commits_section(commits),
             Section("Agreement", [f"{said} {verified}", against if against.lines else None]),
             Section("What was not certified, and why", list(_failures(numbers["failures"]))),
-            Section("Limitations", [Sentences(limitations)]),
+            wording.limitations_section(wording.STUDY_LIMITATIONS),
             Section(
                 "Measured on", [Facts("", origin), "One line a trial: [results.csv](results.csv)."]
             ),

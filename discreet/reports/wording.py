@@ -12,6 +12,7 @@ from discreet.measures.registry import CONDITIONAL, LINEAR, MEASURES, OTHERS, me
 from discreet.problems.constraint import LeakageBudget
 from discreet.showing import numerals
 from discreet.showing.numerals import NOTHING
+from discreet.showing.values import Section, Sentences
 
 if TYPE_CHECKING:
     from discreet.backends.contract import AnyProblem, Capabilities
@@ -28,6 +29,11 @@ RANKING = (
     "solver called solved and the judge did not certify), then by speed. Seconds ÷ fastest is the "
     "geometric mean over the tasks that the solver itself solved."
 )
+KNOWN = (
+    "Known defects of the solvers, and solvers that have not been measured, are listed on the "
+    "page docs/reference/limitations.md of the documentation."
+)
+TIMES = "Times are those of the machine and the versions named on this page."
 SHARED = "other work may have slowed this attempt, so its time is not compared"
 
 
@@ -168,16 +174,15 @@ def bayes_leakages(problem: Problem, figures: int) -> str:
     )
 
 
-def limitations(rows: Sequence[Measurement]) -> list[str]:
-    """Return what these rows do not show, in sentences."""
-    machines = len({tuple(sorted(row.machine.items())) for row in rows})
-    return [
-        f"Times are those of {machines} machine{'s' * (machines != 1)} and of the versions listed "
-        "below; another machine or a newer release may rank solvers differently.",
-        "A backend is tried only on tasks within its declared reach. Tasks outside it count as not "
-        "solved in the ranking and in the profiles, and nowhere else.",
-        "Each solver runs with the settings that its documentation recommends for accuracy; other "
-        "settings may be faster.",
-        "Known defects of the solvers, and solvers that have not been measured, are listed on the "
-        "page docs/reference/limitations.md of the documentation.",
-    ]
+def limitations_section(lines: Sequence[str]) -> Section:
+    """Return the section that ends every page of results: what the page does not show."""
+    return Section("Limitations", [Sentences([*lines, KNOWN])])
+
+
+STUDY_LIMITATIONS = (
+    TIMES,
+    "A backend is tried only on tasks within its declared reach. Tasks outside it count as not "
+    "solved in the ranking and in the profiles, and nowhere else.",
+    "Each solver runs with the settings that its documentation recommends for accuracy; other "
+    "settings may be faster.",
+)

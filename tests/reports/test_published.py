@@ -91,7 +91,7 @@ def test_equal_rows_give_equal_bytes_in_any_order(tmp_path):
 def test_the_page_says_what_was_measured(tmp_path):
     publish(ROWS, tmp_path)
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
-    ranked = "mutual information and its relatives"
+    ranked = "smooth measures"
     assert (
         f"| {ranked} | tilt | 5 | 5 | 5 | 0 | 1 |\n| {ranked} | conic | 5 | 5 | 2 | 2 | 5.2 |"
         in page

@@ -189,7 +189,7 @@ def page_data(
     data = {
         "source": source,
         "ranking": wording.RANKING,
-        "limitations": wording.limitations(rows),
+        "limitations": [*wording.STUDY_LIMITATIONS, wording.KNOWN],
         "marks": "".join(words for words, used in marks.items() if used),
         "rows": _columns(rows, _ROW, others),
         "leakage": page.figure(pictures.leakage_figure(rows, counted=False)),

@@ -1,7 +1,7 @@
 """Which solver to use: tasks solved, wrong claims and relative speed, for each class of problem.
 
 Problems are of one class if the same solvers can state them: perfect privacy and linear measures
-are linear programs, mutual information and its relatives need an exponential or a quadratic cone,
+are linear programs, smooth measures (mutual information, chi-square) need other cones,
 and without a budget the Bayes rule is optimal. Configurations are ranked by the tasks that they
 solved, then by wrong claims, then by speed.
 
@@ -21,7 +21,7 @@ import numpy as np
 from discreet.measures.registry import LINEAR, measure_of
 from discreet.reports.measurements import Measurement, group_by
 from discreet.reports.statistics.claims import claims_success
-from discreet.reports.statistics.trials import Trial, by_task, labels_of
+from discreet.reports.statistics.trials import Task, Trial, by_task, labels_of
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def class_of(row: Measurement) -> str:
         return "no budget"
     if all(measure_of(word).name in LINEAR for word in row.measure.split(" and ")):
         return "linear measures"
-    return "mutual information and its relatives"
+    return "smooth measures"
 
 
 def rank_contestants(found: Iterable[Trial]) -> tuple[Rank, ...]:
@@ -76,7 +76,7 @@ def _last(number: float) -> float:
     return math.inf if math.isnan(number) else number
 
 
-def _rank(name: str, label: str, tasks: Mapping[object, Mapping[str, Trial]]) -> Rank:
+def _rank(name: str, label: str, tasks: Mapping[Task, Mapping[str, Trial]]) -> Rank:
     own = [trials[label] for trials in tasks.values() if label in trials]
     rows = [row for trial in own for row in trial.rows]
     ratios = []
