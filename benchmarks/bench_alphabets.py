@@ -1,5 +1,5 @@
 """How every backend scales with the alphabets of the private variable and the guess: n = m = 2 to
-10.
+8.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from . import grid
 class _Alphabets(grid.Grid):
     """A random joint with zeros, 200 outcomes, seed 0; half of the Bayes rule's leakage."""
 
-    params: ClassVar[list[list[Any]]] = [grid.BACKENDS, [2, 3, 4, 6, 8, 10]]
+    params: ClassVar[list[list[Any]]] = [
+        [name for name in grid.CURVED if name != "slsqp"],  # beyond its reach at 200 outcomes
+        [2, 3, 4, 6, 8],
+    ]
     param_names: ClassVar[list[str]] = ["backend", "values"]
 
     def problem(self, size: int) -> Any:
@@ -28,7 +31,3 @@ class AlphabetsSteps(_Alphabets, grid.Steps):
 
 class AlphabetsAnswers(_Alphabets, grid.Answers):
     """Gap, leakage, and seconds of certifying."""
-
-
-class AlphabetsMemory(_Alphabets, grid.Memory):
-    """Peak memory."""

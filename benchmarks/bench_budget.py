@@ -17,7 +17,7 @@ SLACK = 1.0
 class _Budget(grid.Grid):
     """The paper's single sensor with 64 bins."""
 
-    params: ClassVar[list[list[Any]]] = [grid.BACKENDS, [0.0, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, SLACK]]
+    params: ClassVar[list[list[Any]]] = [grid.CURVED, [0.0, 1e-10, 1e-6, 1e-2, SLACK]]
     param_names: ClassVar[list[str]] = ["backend", "budget"]
 
     def problem(self, size: float) -> Any:
@@ -31,7 +31,3 @@ class BudgetSteps(_Budget, grid.Steps):
 
 class BudgetAnswers(_Budget, grid.Answers):
     """Gap, leakage, and seconds of certifying."""
-
-
-class BudgetMemory(_Budget, grid.Memory):
-    """Peak memory."""

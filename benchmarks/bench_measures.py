@@ -33,7 +33,7 @@ class _Measures(grid.Grid):
     """
 
     params: ClassVar[list[list[Any]]] = [
-        grid.BACKENDS,
+        grid.SOLVERS,
         [*MEASURES, *(f"secrets={count}" for count in SECRETS)],
     ]
     param_names: ClassVar[list[str]] = ["backend", "constraint"]
@@ -60,7 +60,3 @@ class MeasuresSteps(_Measures, grid.Steps):
 
 class MeasuresAnswers(_Measures, grid.Answers):
     """Gap, leakage, and seconds of certifying."""
-
-
-class MeasuresMemory(_Measures, grid.Memory):
-    """Peak memory."""

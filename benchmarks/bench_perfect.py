@@ -23,9 +23,8 @@ class _Perfect(grid.Grid):
     """
 
     params: ClassVar[list[list[Any]]] = [
-        grid.BACKENDS,
+        [name for name in grid.SOLVERS if name != "qif"],
         [
-            "bins=4",
             "bins=64",
             "bins=1000",
             "bins=10000",
@@ -48,7 +47,3 @@ class PerfectSteps(_Perfect, grid.Steps):
 
 class PerfectAnswers(_Perfect, grid.Answers):
     """Gap, leakage, and seconds of certifying."""
-
-
-class PerfectMemory(_Perfect, grid.Memory):
-    """Peak memory."""
