@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import Tab
+from printed import agrees
 
 FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures"
 AGAIN = "run `python docs/figures/budget.py`, which writes this file"
@@ -85,6 +86,50 @@ def test_the_set_ups_are_what_their_program_draws_and_a_page_shows_each(programs
             "run `python docs/figures/setups.py`"
         )
         assert f"figures/{name})" in shown
+
+
+@pytest.mark.gate
+def test_the_picture_of_the_readme_shows_claims_that_cannot_be_true(programs):
+    claims = programs("claims")
+    figure = claims.draw()
+    curve, claimed, measured, accurate = figure.series
+    for budget, error, leakage in zip(claimed.x, claimed.y, measured.x, strict=True):
+        certified = np.interp(budget, curve.x, curve.y)
+        assert error < 0.95 * certified
+        assert leakage > 1.9 * budget
+    assert accurate.y == pytest.approx(np.interp(accurate.x, curve.x, curve.y), rel=1e-3)
+    drawn = claims.standalone(figure)
+    assert agrees((FIGURES / "claims.svg").read_text(encoding="utf-8"), drawn), (
+        "run `python docs/figures/claims.py`"
+    )
+
+
+def test_the_table_of_the_readme_is_that_of_the_published_study():
+    root = FIGURES.parents[1]
+    page = (root / "reports" / "published" / "README.md").read_text(encoding="utf-8")
+    claims, failures = (
+        rows_after(page, heading)
+        for heading in ("## What a claim is worth", "A failure counts as 1 ×")
+    )
+    published = {}
+    for name, (tasks, failed, *_) in failures.items():
+        _, claimed, true, _, broken, *_ = claims[name]
+        certified = f"{int(tasks) - int(failed)}/{tasks}"
+        published[name] = [certified, f"{true}/{claimed}", broken]
+    readme = rows_after((root / "README.md").read_text(encoding="utf-8"), "## Solvers")
+    shown = {
+        re.sub(r"[`*]| \(Clarabel\)", "", name): cells
+        for name, cells in readme.items()
+        if any(cells)
+    }
+    assert shown == published
+
+
+def rows_after(page, heading):
+    """The first table after a heading: the cells of each row, by its first cell."""
+    table = re.search(r"(?:^\|.*\n)+", page[page.index(heading) :], re.MULTILINE)[0]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+    return {name: cells for name, *cells in rows}
 
 
 def test_the_files_are_small_and_name_no_address_but_that_of_svg():

@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Among, Gap, Json, Problem, ProblemOptions, flag, option
+from discreet.cli.flags import (
+    Among,
+    Gap,
+    Json,
+    Problem,
+    ProblemOptions,
+    flag,
+    number,
+    option,
+)
 
 
 def advise(
@@ -16,7 +25,7 @@ def advise(
     gap: Gap = 1e-9,
     seconds: Annotated[
         float | None,
-        option("S", "Seconds that one solve may take; a note warns if it may take longer."),
+        number("S", "Seconds that one solve may take; a note warns if it may take longer."),
     ] = None,
     results: Annotated[
         list[str] | None,

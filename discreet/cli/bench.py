@@ -112,6 +112,7 @@ def place_of(study: str, out: str | None) -> Path:
         raise InputError("a path holds a null character, which no path can; choose another")
     if not Path(study).is_dir():
         return Path(out or "discreet-bench")
+    _study_file(study)
     if out is not None and Path(out) != Path(study):
         raise InputError(
             f"{study!r} is the folder of a study, which continues in place; leave out --out"
@@ -125,11 +126,17 @@ def study_of(name: str) -> Study:
 
     if not Path(name).is_dir():
         return read_study(name)
-    if not (Path(name) / "study.toml").is_file():
+    return read_study(_study_file(name))
+
+
+def _study_file(folder: str) -> str:
+    """The study file in a folder; FileError if it has none."""
+    path = Path(folder, "study.toml")
+    if not path.is_file():
         raise FileError(
-            f"{name!r} is a folder without a study.toml; give a study file, default or quick"
+            f"{folder!r} is a folder without a study.toml; give a study file, default or quick"
         )
-    return read_study(str(Path(name) / "study.toml"))
+    return str(path)
 
 
 def _run(

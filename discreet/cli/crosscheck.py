@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Force, Gap, Json, backend_list, flag, option
+from discreet.cli.flags import Force, Gap, Json, backend_list, flag, number, option
 
 if TYPE_CHECKING:
     from discreet.reports.crosscheck.gate import Crosscheck
@@ -33,10 +33,10 @@ def crosscheck(
     ] = None,
     gap: Gap = 1e-9,
     time_limit: Annotated[
-        float, option("S", "Seconds per attempt; then its process is killed.")
+        float, number("S", "Seconds per attempt; then its process is killed.")
     ] = 5.0,
     within: Annotated[
-        float, option("S", "Seconds for all attempts, shared by the backends.")
+        float, number("S", "Seconds for all attempts, shared by the backends.")
     ] = 80.0,
     jobs: Annotated[int, typer.Option(help="Backends that run at the same time.")] = 2,
     junit: Annotated[str | None, option("FILE", "Write JUnit XML there.")] = None,

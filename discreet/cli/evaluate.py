@@ -102,7 +102,12 @@ def evaluate(
             name: math.inf if amount is None else amount
             for name, amount in _about(hide, asked["budget"]).items()
         }
-    needed = [*hide, truth, *([] if guesses is None else [guesses])]
+    if truth == guesses:
+        raise InputError(
+            f"--truth and --guesses both name {brief(truth)}; name the column of what was to be "
+            "guessed, and that of the guesses"
+        )
+    needed = list(dict.fromkeys([*hide, truth, *([] if guesses is None else [guesses])]))
     beside = [person] if person and deployed else []
     seen, texts = (deployed.columns, deployed.texts) if deployed else ((), ())
     stream = TableStream(table, [*needed, *beside, *(each.name for each in seen)], texts=texts)

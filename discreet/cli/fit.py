@@ -10,7 +10,7 @@ import typer
 
 from discreet.checks import brief
 from discreet.cli import screen
-from discreet.cli.flags import Force, Json, flag, option
+from discreet.cli.flags import Force, Json, flag, number, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, People, by_column, check_column
 from discreet.errors import InputError
 from discreet.people.labels import TOGETHER
@@ -35,7 +35,7 @@ Ignore = Annotated[
     list[str] | None,
     option("COLUMN", "Column that is not read; may be repeated."),
 ]
-Calibration = Annotated[float, option("F", "Share of people who are kept apart for the promise.")]
+Calibration = Annotated[float, number("F", "Share of people who are kept apart for the promise.")]
 Groups = Annotated[
     list[str] | None,
     option("[COLUMN=]GROUP,...", "Whom the promise is about; others are left out.", "--groups"),

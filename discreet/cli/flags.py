@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from discreet.checks import brief
 
 if TYPE_CHECKING:
     from discreet import problems
@@ -36,6 +39,22 @@ def option(
 ) -> Any:
     """An option with a value; it is called like the parameter unless other names are given."""
     return typer.Option(*names, metavar=metavar, help=help, autocompletion=complete)
+
+
+def number(metavar: str, help: str, *names: str) -> Any:
+    """An option whose value is a number."""
+    return typer.Option(*names, metavar=metavar, help=help, parser=_read_number)
+
+
+def _read_number(text: Any) -> float:
+    """The number that was typed, or the default."""
+    try:
+        return float(text)
+    except ValueError:
+        remedy = "give one"
+        with contextlib.suppress(ValueError):
+            remedy = f"write {float(text.removesuffix('%')) / 100.0:g}"
+        raise typer.BadParameter(f"{brief(text)} is not a number; {remedy}") from None
 
 
 def flag(help: str, name: str) -> Any:
@@ -76,21 +95,21 @@ Set = Annotated[
     list[str] | None,
     option("KEY=VALUE", "Parameter of a catalog problem or a table; may be repeated.", "--set"),
 ]
-Leakage = Annotated[float | None, option("NATS", "Leakage budget I(X;Ŷ) ≤ NATS.")]
-Equivocation = Annotated[float | None, option("NATS", "The paper's H0: keep H(X given Ŷ) ≥ NATS.")]
+Leakage = Annotated[float | None, number("NATS", "Leakage budget I(X;Ŷ) ≤ NATS.")]
+Equivocation = Annotated[float | None, number("NATS", "The paper's H0: keep H(X given Ŷ) ≥ NATS.")]
 Perfect = Annotated[bool, flag("Perfect privacy: leakage 0.", "--perfect")]
 Fraction = Annotated[
     float | None,
-    option("F", "Budget as a fraction of what the Bayes rule leaks."),
+    number("F", "Budget as a fraction of what the Bayes rule leaks."),
 ]
 Measure = Annotated[
     str | None,
     option("NAME", "What the budget bounds; mutual information by default."),
 ]
-Gap = Annotated[float, typer.Option(help="Relative certified gap aimed at.")]
+Gap = Annotated[float, number("GAP", "Relative certified gap aimed at.")]
 TimeLimit = Annotated[
     float | None,
-    option("S", "Seconds per attempt; then its process is killed."),
+    number("S", "Seconds per attempt; then its process is killed."),
 ]
 Force = Annotated[
     bool,

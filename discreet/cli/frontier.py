@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Backend, Force, Gap, Json, Problem, ProblemOptions, option
+from discreet.cli.flags import (
+    Backend,
+    Force,
+    Gap,
+    Json,
+    Problem,
+    ProblemOptions,
+    number,
+    option,
+)
 
 if TYPE_CHECKING:
     from discreet.reports.curve import Frontier
@@ -23,13 +32,13 @@ def frontier(
     ] = None,
     width: Annotated[
         float | None,
-        option("W", "Stop once the bracket is within W of the curve's height.  [default: 0.01]"),
+        number("W", "Stop once the bracket is within W of the curve's height.  [default: 0.01]"),
     ] = None,
     backend: Backend = "tilt",
     gap: Gap = 1e-9,
     time_limit: Annotated[
         float | None,
-        option("S", "Seconds per point, if the backend can keep to it."),
+        number("S", "Seconds per point, if the backend can keep to it."),
     ] = None,
     csv: Annotated[str | None, option("FILE", "Write the points there.", "--csv")] = None,
     svg: Annotated[str | None, option("FILE", "Draw the curve there.", "--svg")] = None,

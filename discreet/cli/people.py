@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any
 
 from discreet.checks import brief, nearest
-from discreet.cli.flags import argument, option
+from discreet.cli.flags import argument, number, option
 from discreet.errors import FileError, InputError
 from discreet.people.labels import TOGETHER
 
@@ -21,7 +21,7 @@ Budgets = Annotated[
         "--leakage",
     ),
 ]
-Confidence = Annotated[float, option("P", "Probability with which limits and promises hold.")]
+Confidence = Annotated[float, number("P", "Probability with which limits and promises hold.")]
 Measures = Annotated[
     list[str] | None,
     option("[COLUMN=]NAME", "What the budget bounds; mutual information by default.", "--measure"),

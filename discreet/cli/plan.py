@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from discreet.cli import screen
-from discreet.cli.flags import Json, option
+from discreet.cli.flags import Json, number, option
 from discreet.cli.people import Confidence
 from discreet.errors import InputError
 from discreet.showing.values import Facts
 
 
 def plan(
-    leakage: Annotated[float, option("NATS", "Budget to promise, in the unit of the measure.")],
+    leakage: Annotated[float, number("NATS", "Budget to promise, in the unit of the measure.")],
     measure: Annotated[str, option("NAME", "What the budget bounds.")] = "mutual-information",
     groups: Annotated[str, option("N|SHARES", "How many groups, or their shares.")] = "2",
     guesses: Annotated[str, option("N|SHARES", "How many guesses, or their shares.")] = "2",

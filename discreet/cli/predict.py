@@ -70,7 +70,7 @@ def predict(
         raise InputError("--json describes the guesses that are written; say where with --out")
     if out is not None:
         inputs = [people, *(f"{rule}/{name}" for name in NAMES)]
-        check_output(out, lambda _: False, inputs=inputs, overwrite=force)
+        check_output(out, None, inputs=inputs, overwrite=force)
     counts = Counter[str]()
     coins = np.random.default_rng() if fresh else None
     silent = contextlib.nullcontext(lambda *_: None)

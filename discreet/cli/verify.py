@@ -4,13 +4,15 @@ alone.
 
 from __future__ import annotations
 
+import os
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from discreet.cli import screen
 from discreet.cli.flags import Json, Problem, ProblemOptions, SolutionFile
-from discreet.errors import InputError
+from discreet.errors import FileError, InputError
 
 if TYPE_CHECKING:
     from discreet.verification import Verification
@@ -33,13 +35,17 @@ def verify(
       discreet verify model.npz answer.npz --json
     """
     from discreet import verification
+    from discreet.reports import notation
 
     with screen.waiting("verifying"):
+        for path in notation.files([problem, solution]):
+            if os.path.isfile(path) and path.endswith(".npz") and not zipfile.is_zipfile(path):
+                raise FileError(f"{path} is not an .npz file; give one that numpy.savez wrote")
         model, limit = _model(problem, asked)
         try:
             found = verification.verify(model, solution, budget=limit, measure=asked.measure)
         except (ValueError, ImportError) as error:
-            raise InputError(str(error)) from None
+            raise InputError(f"{problem} with {solution}: {error}") from None
     screen.show(
         lambda: _record(found),
         lambda tables: [tables.verification_facts(problem, found)],

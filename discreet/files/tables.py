@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from discreet.checks import brief, nearest
 from discreet.errors import FileError
 from discreet.files.parquet import query
-from discreet.storage.texts import check_ordinary, read_text
+from discreet.storage.texts import check_ordinary, not_utf8, read_text
 from discreet.storage.writing import PathLike, shown_path
 
 TABLES = (".csv", ".csv.gz", ".parquet")
@@ -81,7 +81,7 @@ class TableStream:
                 str(each[0]) for each in query(path, "SELECT * FROM rows LIMIT 0").description
             ]
         else:
-            self.header = next(csv.reader(_lines(path)), [])
+            self.header = _read_header(csv.reader(_lines(path)), shown)
         self.names = [name for name in self.header if names is None or name in names]
         _places(self.header, self.names, shown)
 
@@ -150,8 +150,24 @@ def _lines(path: PathLike) -> Iterator[str]:
                         "characters; give a table"
                     )
                 yield line
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, error) from None
+    except (OSError, EOFError, zlib.error) as error:
         raise FileError(f"{shown_path(path)} cannot be read: {error}; give a text file") from None
+
+
+def _read_header(lines: Iterator[list[str]], shown: str) -> list[str]:
+    """The names of the columns; FileError if there are none, or one that holds several."""
+    header = next(lines, [])
+    if not header:
+        raise FileError(f"{shown} has no people; give a header and a line for each person")
+    for separator, name in ((";", "semicolons"), ("\t", "tabs")):
+        if len(header) == 1 and separator in header[0]:
+            raise FileError(
+                f"{shown} has one column, {brief(header[0])}, which looks like several separated "
+                f"by {name}; write it with commas"
+            )
+    return header
 
 
 def _kind(cells: list[str]) -> str:
@@ -206,7 +222,7 @@ def _cells(
     """
     lines = csv.reader(text, strict=True)
     try:
-        header = next(lines, [])
+        header = _read_header(lines, shown)
         places = _places(header, header if names is None else names, shown)
         columns: dict[str, list[str]] = {name: [] for name in places}
         pairs = [(columns[name], place) for name, place in places.items()]

@@ -15,20 +15,22 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
 from discreet.checks import brief, nearest
-from discreet.errors import InputError
+from discreet.errors import FileError, InputError
 from discreet.files import tables
 from discreet.files.records import load_problem
 from discreet.measures.registry import measure_of
-from discreet.problems.catalog import build
+from discreet.problems.catalog import build, entries
 from discreet.problems.catalog.registry import DEFAULT_FRACTION
 from discreet.problems.catalog.registry import Budget as Budget
 from discreet.problems.problem import Problem
 from discreet.reports.measurements import Configuration
+from discreet.storage.writing import shown_path
 
 
 def read_budget(word: str) -> Budget:
@@ -100,6 +102,12 @@ def problem(
         )
     if is_table(spec):
         return _of_table(spec, parameters or {}, chosen, measure)
+    if spec not in {each.name for each in entries()} and os.path.exists(spec):
+        kind = "a folder" if os.path.isdir(spec) else "neither a problem file nor a table"
+        raise FileError(
+            f"{shown_path(spec)} is {kind}; give a .npz file, a table as .csv, .csv.gz or "
+            ".parquet, or a name of discreet problems"
+        )
     name, inline = read(spec, "problem")
     values = {**inline, **(parameters or {}), **({} if measure is None else {"measure": measure})}
     reserved = sorted({"budget", "equivocation", "fraction", "name"} & set(values))

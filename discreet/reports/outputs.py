@@ -19,7 +19,7 @@ from discreet.showing.data import records_csv
 from discreet.showing.figures import svg_files
 from discreet.showing.markdown import markdown
 from discreet.showing.values import Section
-from discreet.storage.writing import PathLike, check_output, refusals, replacing
+from discreet.storage.writing import PathLike, check_output, refusals, replacing, try_writing
 
 MANIFEST = "made-by-discreet.json"
 
@@ -76,8 +76,7 @@ def check_folder(
             raise FileError(
                 f"{there} is a file and the results need a folder; choose another --out"
             )
-        if not os.access(there, os.W_OK | os.X_OK):
-            raise FileError(f"{there} cannot be written; choose another --out")
+        try_writing(there)
         if directory.exists():
             known = _known_digests(directory, overwrite)
 

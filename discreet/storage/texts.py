@@ -26,6 +26,20 @@ def check_ordinary(path: PathLike) -> None:
         raise FileError(f"{shown_path(path)} is not an ordinary file; give one that is")
 
 
+def not_utf8(path: PathLike, fault: UnicodeDecodeError) -> FileError:
+    """The error of a file that is not text in UTF-8, which names what it seems to be."""
+    if fault.object.startswith(b"PK"):
+        what = "a zip archive, such as an Excel file; save the table as CSV"
+    elif fault.object.startswith((b"\xff\xfe", b"\xfe\xff")):
+        what = "UTF-16; save it as UTF-8, for example by iconv -f UTF-16 -t UTF-8"
+    else:
+        what = (
+            f"not UTF-8: it contains the byte {fault.object[fault.start]:#04x}; save it as UTF-8, "
+            "for example by iconv -f LATIN1 -t UTF-8"
+        )
+    return FileError(f"{shown_path(path)} is {what}")
+
+
 def read_text(path: PathLike, most: int) -> str:
     """The text of a file, of one that ends in .gz after unpacking; FileError if it has over `most`
     bytes or is no UTF-8.
@@ -35,7 +49,9 @@ def read_text(path: PathLike, most: int) -> str:
         with gzip.open(path) if os.fspath(path).endswith(".gz") else open(path, "rb") as stream:
             data = stream.read(most + 1)
         text = data.decode("utf-8")
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, error) from None
+    except (OSError, EOFError, zlib.error) as error:
         raise FileError(f"{shown_path(path)} cannot be read: {error}; give a text file") from None
     if len(data) > most:
         raise FileError(f"{shown_path(path)} holds more than {most:,} bytes; give a smaller file")

@@ -61,12 +61,14 @@ def marked(*marks: str) -> Made:
 
 
 def check_output(
-    path: PathLike, made: Made, *, inputs: Iterable[PathLike] = (), overwrite: bool = False
+    path: PathLike, made: Made | None, *, inputs: Iterable[PathLike] = (), overwrite: bool = False
 ) -> Path:
     """The path of a file to be written, checked before work begins.
 
+    made: recognises the files that may be replaced; None for files that carry no mark
+
     Raises FileError for a path that cannot be written, that is not an ordinary file, or that is one
-    of `inputs`; and for a file that discreet did not make, unless it is to be overwritten.
+    of `inputs`; and for a file that may not be replaced, unless it is to be overwritten.
     """
     target = Path(path_text(path))
     with refusals(path):
@@ -78,18 +80,28 @@ def check_output(
             raise FileError(
                 f"{target} is an input and would be lost; choose another place for the output"
             )
-        if _is_there(target) and not overwrite and not made(target):
+        if _is_there(target) and not overwrite and made is None:
+            raise FileError(f"{target} exists; choose another name, or replace it with --force")
+        if _is_there(target) and not overwrite and made is not None and not made(target):
             raise FileError(
                 f"{target} was not made here, or was changed since, and is left alone; choose "
                 "another place for the "
                 "output, or replace it with --force (in Python overwrite=True)"
             )
-        if not os.access(target.parent.resolve(strict=True), os.W_OK | os.X_OK):
+        if not target.parent.exists():
             raise FileError(
-                f"{target} cannot be written: its folder is protected; choose another "
-                "place for the output"
+                f"{target} cannot be written: there is no folder {target.parent}; create it, or "
+                "choose another place for the output"
             )
+        try_writing(target.parent)
     return target
+
+
+def try_writing(folder: Path) -> None:
+    """Create a file in the folder and remove it, since permissions do not say whether that works;
+    raises OSError.
+    """
+    tempfile.TemporaryFile(prefix=_PREFIX, dir=folder).close()
 
 
 @contextmanager

@@ -80,7 +80,7 @@ def test_several_columns_measures_and_packed_files(people):
     ("text", "said"),
     [
         (None, "No such file"),
-        ("", "no column 'sex'"),
+        ("", "has no people"),
         ("sex,income,guess\n", "has no people"),
         ("sx,income,guess\nf,a,a\n", "did you mean 'sx'?"),
         ("sex,sex,income,guess\nf,f,a,a\n", "2 columns 'sex'"),

@@ -53,7 +53,7 @@ def here(tmp_path, monkeypatch):
         ("pipe", "is a device or pipe"),
         ("", "is empty"),
         ("x" * 300, "File name too long"),
-        ("missing/x", "No such file"),
+        ("missing/x", "there is no folder missing"),
         ("a\0b", "null character"),
     ],
 )
