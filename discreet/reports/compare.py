@@ -398,7 +398,8 @@ def write_comparison(
     """Write the page, the pictures and the record into a folder, made if need be; see
     `write_folder`.
 
-    A picture is only written where there are answers that it is about.
+    A picture is only written where there are answers that it is about, and where any of them
+    breaks its budget or reveals anything beyond rounding.
     """
     figures = [
         leakage_figure(comparison.rows),

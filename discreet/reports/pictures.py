@@ -130,12 +130,14 @@ def _count(marks: Sequence[_Mark], counted: bool) -> str:
 def _with_claims(
     figure: Figure, marks: Sequence[_Mark], tones_of: Mapping[str, int], broken: str
 ) -> Figure:
-    """One line for each configuration, the worst below.
+    """One line for each configuration, the worst below; no series if all values are drawn as none.
 
     broken   the words after the number of marks that break what was asked for; empty: none
     """
     own = group_by(marks, lambda mark: mark.row.label)
     worst = {label: max(_FLOOR, *(mark.value for mark in own[label])) for label in own}
+    if max(worst.values(), default=_FLOOR) <= _FLOOR:
+        marks = ()
     lines = {}
     for label in sorted(own, key=lambda label: (worst[label], label)):
         violated = sum(mark.row.violated for mark in own[label])

@@ -7,6 +7,7 @@ is about as wide as a phone, so that text keeps its size there; y grows downward
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -110,29 +111,35 @@ def draw_figure(
     A page that shows its own title or legend asks for the figure without them.
     """
     lines = _lines(figure) if legend else []
-    plane = _Plane(figure, titled, len(lines))
-    heading = (
-        [Words("title", (12.0, 22.0), figure.title), Words("soft", (12.0, 40.0), figure.subtitle)]
-        if titled
-        else []
-    )
+    heading = _heading(figure) if titled else []
+    below = heading[-1].place[1] + 8.0 if heading else 6.0
+    plane = _Plane(figure, below, len(lines))
     pieces = [*heading, *_legend(lines, plane.top - 8.0), *_frame(figure, plane)]
     return plane.bottom + 48.0, pieces + [
         piece for series in figure.series for piece in _series(series, plane)
     ]
 
 
-class _Plane:
-    """Converts numbers to places in the box."""
+def _heading(figure: Figure) -> list[Words]:
+    """The title and the lines of the subtitle."""
+    subtitle = textwrap.wrap(figure.subtitle, 80) or [""]
+    return [
+        Words("title", (12.0, 22.0), figure.title),
+        *(Words("soft", (12.0, 40.0 + _LINE * k), line) for k, line in enumerate(subtitle)),
+    ]
 
-    def __init__(self, figure: Figure, titled: bool, lines: int) -> None:
+
+class _Plane:
+    """Converts numbers to places in the box, below a heading and the lines of a legend."""
+
+    def __init__(self, figure: Figure, below: float, lines: int) -> None:
         self.log_x = figure.log_x
         self.log_y = figure.log_y
         self.right = WIDTH - 14.0
         self.x_ends = figure.x_axis()[0]
         self.y_ends = figure.y_axis()[0]
         self.left = 16.0 + max(map(len, figure.rows)) * 6.0 if figure.rows else 66.0
-        self.top = (48.0 if titled else 6.0) + _LINE * lines + 12.0
+        self.top = below + _LINE * lines + 12.0
         self.bottom = self.top + (26.0 * len(figure.rows) if figure.rows else 232.0)
 
     def x(self, value: float) -> float:
@@ -149,7 +156,7 @@ def _share(value: float, ends: Range, log: bool) -> float:
     return min(1.0, max(0.0, (value - ends[0]) / (ends[1] - ends[0])))
 
 
-_LINE = 17.0  # between lines of the legend
+_LINE = 17.0  # between lines of the heading and of the legend
 _KEY = 30.0  # width of a legend's sample
 
 
@@ -207,7 +214,8 @@ def _frame(figure: Figure, plane: _Plane) -> Iterator[Shape | Words]:
     for value, words in figure.x_axis()[1]:
         x = plane.x(value)
         yield Shape("axis", ((x, bottom), (x, bottom + 4.0)))
-        yield Words("tick", (x, bottom + 17.0), words, "middle")
+        inside = min(x, WIDTH - 3.3 * len(words))
+        yield Words("tick", (inside, bottom + 17.0), words, "middle")
     yield Shape("axis", ((left, top), (left, bottom), (right, bottom)))
     yield Words(
         "soft",

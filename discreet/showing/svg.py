@@ -1,8 +1,9 @@
 """Figures as plain SVG, light and dark, without a plotting library.
 
-Inside a page, colours are CSS variables of that page. A separate file names its colours, since many
-programs that show SVG (librsvg, CairoSVG, resvg, Qt) know no variables and would leave it blank;
-`color` and `currentColor` carry the tone of a series. Each piece is one line of text.
+Inside a page, colours are CSS variables of that page. Many programs that show SVG files (librsvg,
+CairoSVG, resvg, QtSvg) know neither variables nor colour schemes, and some take no style from the
+root element. So a separate file states the light colour of every piece, and the dark colours inside
+`@supports`, which these programs skip. Each piece is one line of text.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def _looks(paint: Callable[[str], str]) -> str:
     "tone".
     """
     rules = [
-        f".fig .{name}{{{';'.join(f'{key}:{_css(key, value, paint)}' for key, value in look.items())}}}\n"
+        f".fig .{name}{{{';'.join(f'{key}:{_css(key, value, paint)}' for key, value in ({'fill': 'none'} | look).items())}}}\n"
         for name, look in LOOKS.items()
     ]
     fonts = (
@@ -44,17 +45,21 @@ def _looks(paint: Callable[[str], str]) -> str:
 
 def _css(key: str, value: str | float, paint: Callable[[str], str]) -> str:
     if key in ("fill", "stroke"):
-        return paint(str(value))
+        return value if value == "none" else paint(str(value))
     return f"{value}px" if key == "font-size" else f"{value}"
 
 
 def _named_colours(ground: int, tones: Sequence[str]) -> str:
-    """The style sheet of a separate file on a light (0) or dark (1) ground, without
-    CSS variables.
-    """
-    colours = {name: pair[ground] for name, pair in COLOURS.items()} | {"tone": "currentColor"}
-    toned = "".join(f".fig .t{k}{{color:{tone}}}" for k, tone in enumerate(tones))
-    return _looks(lambda name: colours[name]) + toned
+    """The style sheet of a separate file on a light (0) or dark (1) ground."""
+    colours = {name: pair[ground] for name, pair in COLOURS.items()} | {"tone": "none"}
+    toned = [
+        f".fig .{name}.t{k}{{{key}:{tone}}}"
+        for name, look in LOOKS.items()
+        for key, value in look.items()
+        if value == "tone"
+        for k, tone in enumerate(tones)
+    ]
+    return f"{_looks(lambda name: colours[name])}{''.join(toned)}\n"
 
 
 def _colours(ground: int, tones: Sequence[str], within: str = "") -> str:
@@ -66,7 +71,10 @@ def _colours(ground: int, tones: Sequence[str], within: str = "") -> str:
 LOOK_STYLE = _looks(lambda name: f"var(--{name})")
 """How pieces are painted, with the colours of the page around them."""
 
-FIGURE_STYLE = f"\n{_named_colours(0, LIGHT)}\n@media (prefers-color-scheme:dark){{\n{_named_colours(1, DARK)}}}\n"
+FIGURE_STYLE = (
+    f"\n{_named_colours(0, LIGHT)}@supports (fill:var(--a)){{@media (prefers-color-scheme:dark){{\n"
+    f"{_named_colours(1, DARK)}}}}}\n"
+)
 """The same for a separate file, with colours that follow the system's scheme."""
 
 
@@ -110,7 +118,9 @@ def picture(
     those who cannot see it.
     """
     inside = (
-        f'<style>{style}</style><rect class="ground" width="100%" height="100%"/>' if style else ""
+        f'<style>{style}</style><rect class="ground" width="{WIDTH:g}" height="{height:g}"/>'
+        if style
+        else ""
     )
     size = f' width="{1.5 * WIDTH:g}" height="{1.5 * height:g}"' if style else ""
     role = 'role="group" tabindex="0"' if live else 'role="img"'
