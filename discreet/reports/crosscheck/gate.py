@@ -123,7 +123,7 @@ def run_crosscheck(
         share = max(1.0, (within - (time.monotonic() - started)) * jobs / max(left, 1))
         left -= 1
         served = _served_instances(selection, name)
-        tried = attempt_all(name, [each.problem for each in served], gap, time_limit, share)
+        tried = attempt_all(name, [each.problem for each in served], options, share)
         return [
             (each, run.conclude(each.problem, one, options))
             for each, one in zip(served, tried, strict=True)
