@@ -15,7 +15,6 @@ import pytest
 from typer.main import get_command
 
 from discreet.backends import isolated
-from discreet.backends.contract import Options
 from discreet.backends.run import attempt, solve
 from discreet.cli.app import app
 from discreet.reports.crosscheck import gate
@@ -92,8 +91,8 @@ def solving_here(patch, *apart):
             return in_a_process(problem, backend, options, *limits, **more)
         return attempt(problem, backend, options)
 
-    def all_attempted(backend, problems, gap, time_limit, seconds):
-        return [attempt(each, backend, Options(gap, time_limit)) for each in problems]
+    def all_attempted(backend, problems, options, seconds):
+        return [attempt(each, backend, options) for each in problems]
 
     patch.setattr(isolated, "solve_isolated", solve)
     patch.setattr(runner, "attempt_isolated", attempted)

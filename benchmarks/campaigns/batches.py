@@ -152,7 +152,7 @@ def _attempts(backend: str, problems: list[Any], asked: Asked) -> list[Attempt]:
         return [run.attempt(problem, backend, options) for problem in problems]
     tried: list[Attempt] = []
     while len(tried) < len(problems):
-        found = attempt_all(backend, problems[len(tried) :], asked.gap, asked.time_limit, math.inf)
+        found = attempt_all(backend, problems[len(tried) :], options, math.inf)
         tried += [one for one in found if not one.message.startswith(_GIVEN_UP)] or found
     return tried
 

@@ -161,7 +161,7 @@ def next_attempt(child: Child, backend: str, limit: float | None, extra: float =
 
 
 def attempt_all(
-    backend: str, problems: Sequence[AnyProblem], gap: float, time_limit: float, seconds: float
+    backend: str, problems: Sequence[AnyProblem], options: Options, seconds: float
 ) -> list[Attempt]:
     """The backend's attempt at each problem, not yet judged, in as few processes as possible.
 
@@ -169,8 +169,8 @@ def attempt_all(
     After a crash, or an attempt past its time limit, a new process continues with the rest. Three
     such ends in a row fail the rest.
 
-    time_limit   seconds per attempt, then its process is killed
-    seconds      for all of them; attempts not begun by then are timed out
+    options   their time limit is for each attempt; its process is then killed
+    seconds   for all of them; attempts not begun by then are timed out
     """
     ends = time.monotonic() + seconds
     done: list[Attempt] = []
@@ -178,7 +178,7 @@ def attempt_all(
     most = 3
     while len(done) < len(problems) and deaths < most and (not done or time.monotonic() < ends):
         before = len(done)
-        fault = _serve(backend, problems, done, Options(gap, time_limit), ends)
+        fault = _serve(backend, problems, done, options, ends)
         deaths = 0 if len(done) > before or fault is None else deaths + 1
         if fault is not None:
             done.append(fault)

@@ -115,6 +115,7 @@ for name in (
     "advise",
     "bench",
     "report",
+    "diff",
     "frontier",
     "audit",
     "verify",

@@ -13,20 +13,20 @@ import typer
 from discreet.cli import screen
 from discreet.cli.flags import (
     Among,
+    AskedProblem,
     Force,
     Gap,
     Json,
     ProblemOptions,
     TimeLimit,
     argument,
-    flag,
+    asked_problems,
     option,
     problem_names,
 )
 from discreet.errors import InputError
 
 if TYPE_CHECKING:
-    from discreet.problems.problem import Problem
     from discreet.reports.compare import Case, Comparison
 
 # The bare comparison. Twenty sensors at half of the Bayes rule's leakage is where claims and truth
@@ -56,12 +56,6 @@ def compare(
     gap: Gap = 1e-9,
     time_limit: TimeLimit = 10.0,
     out: Annotated[str, option("DIR", "Where the page and the pictures go.")] = "discreet-compare",
-    fail_on_disagreement: Annotated[
-        bool,
-        flag(
-            "Exit with 1 if two certified brackets exclude one another.", "--fail-on-disagreement"
-        ),
-    ] = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -69,7 +63,9 @@ def compare(
 
     Without PROBLEM: the paper's single- and multi-sensor set-ups and the survey anes96, at half of
     the Bayes rule's leakage and at perfect privacy. A problem given without a budget runs at the
-    same two budgets, a file at its own. Exits with 1 if some problem has no certified answer.
+    same two budgets, a file at its own. Exits with 1 if some problem has no certified answer, or if
+    two certified brackets exclude each other. In CI, `discreet crosscheck` also checks every
+    certificate a second time.
 
     Examples:
 
@@ -77,7 +73,7 @@ def compare(
 
       discreet compare paper-multi:sensors=20 --fraction 0.1 --backends tilt,conic,conic:solver=scs
 
-      discreet compare model.npz --time-limit 60 --out report --json --fail-on-disagreement
+      discreet compare model.npz --time-limit 60 --out report --json
     """
     from discreet.reports import notation
     from discreet.reports.compare import NAMES, run_comparison, write_comparison
@@ -93,53 +89,45 @@ def compare(
     finally:  # a result that cannot be written is still shown
         screen.show(comparison.to_dict, partial(_output, comparison), as_json=as_json)
     screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
-    if comparison.uncertified_cases or (fail_on_disagreement and comparison.disagreements):
+    if comparison.uncertified_cases or comparison.disagreements:
         raise typer.Exit(1)
 
 
 def _cases(specs: Sequence[str], asked: ProblemOptions) -> list[Case]:
+    from discreet.problems.catalog.registry import Budget
     from discreet.reports import notation
 
     if asked.set_ and not specs:
         raise InputError("--set needs a problem whose parameters it sets; name one")
     if specs or asked.has_budget:
         chosen = specs or list(dict.fromkeys(spec for spec, _ in DEFAULT_CASES))
-        return [
-            case
-            for spec in chosen
-            for case in _cases_of(spec, asked.problem(spec), asked.has_budget)
-        ]
+        return [_case(each) for each in asked_problems(chosen, asked)]
     return [
-        _at_fraction(spec, notation.problem(spec), fraction) for spec, fraction in DEFAULT_CASES
+        _case(AskedProblem(spec, Budget(fraction=fraction).apply(notation.problem(spec)), fraction))
+        for spec, fraction in DEFAULT_CASES
     ]
 
 
-def _cases_of(spec: str, model: Problem, given: bool) -> list[Case]:
-    from discreet.reports import notation
-    from discreet.reports.compare import Case
-
-    own = given or notation.is_file(spec)
-    if PurePath(spec).is_absolute() or PureWindowsPath(spec).is_absolute():
-        spec = PureWindowsPath(spec).name  # folders of this machine stay out of pages
-    if own:
-        limits = (
-            replace(term.budget, amount=float(f"{term.budget.amount:.4g}")) for term in model.terms
-        )
-        return [Case(f"{spec}, ε = {' and '.join(map(str, limits))}", model)]
-    fractions = (0.5, 0.0) if any(model.bayes_leakages) else (0.0,)
-    return [_at_fraction(spec, model, fraction) for fraction in fractions]
-
-
-def _at_fraction(spec: str, model: Problem, fraction: float) -> Case:
+def _case(asked: AskedProblem) -> Case:
     from discreet.measures.mutual_information import MutualInformation
-    from discreet.problems.catalog.registry import Budget
     from discreet.reports.compare import Case
     from discreet.reports.measurements import Stakes
 
-    words = "perfect privacy" if fraction == 0.0 else f"{fraction:g} of the Bayes leakage"
-    measure = Stakes.of(model).measure
+    spec = asked.spec
+    if PurePath(spec).is_absolute() or PureWindowsPath(spec).is_absolute():
+        spec = PureWindowsPath(spec).name  # folders of this machine stay out of pages
+    if asked.fraction is None:
+        limits = (
+            replace(term.budget, amount=float(f"{term.budget.amount:.4g}"))
+            for term in asked.problem.terms
+        )
+        return Case(f"{spec}, ε = {' and '.join(map(str, limits))}", asked.problem)
+    words = (
+        "perfect privacy" if asked.fraction == 0.0 else f"{asked.fraction:g} of the Bayes leakage"
+    )
+    measure = Stakes.of(asked.problem).measure
     by = "" if measure == MutualInformation.name else f" by {measure}"
-    return Case(f"{spec}, {words}{by}", Budget(fraction=fraction).apply(model))
+    return Case(f"{spec}, {words}{by}", asked.problem)
 
 
 def _output(comparison: Comparison, tables: Any) -> list[Any]:

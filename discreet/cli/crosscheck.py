@@ -9,13 +9,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Force, Gap, Json, backend_list, flag, number, option
+from discreet.cli.flags import (
+    Force,
+    Gap,
+    Json,
+    ProblemOptions,
+    argument,
+    asked_problems,
+    backend_list,
+    flag,
+    number,
+    option,
+    problem_names,
+)
+from discreet.errors import InputError
 
 if TYPE_CHECKING:
     from discreet.reports.crosscheck.gate import Crosscheck
+    from discreet.reports.crosscheck.instances import Selection
 
 
 def crosscheck(
+    asked: ProblemOptions,
+    problems: Annotated[
+        list[str] | None,
+        argument(
+            "[PROBLEM]...",
+            "Files or catalog names, as for compare. Default: a seeded set of instances.",
+            complete=problem_names,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the set of instances.")] = 0,
     size: Annotated[
         int | None,
@@ -46,35 +69,38 @@ def crosscheck(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Solve a seeded set of problems with every backend and check every certificate a second time,
-    by `discreet verify`.
+    """Solve problems with every backend and check every certificate a second time, by
+    `discreet verify`.
 
-    Exits with 1 if two certified brackets exclude one another, a certificate does not hold, a
-    backend of the project fails, runs out of time or is wrong beyond its class of methods, or a
-    required backend answered nothing. Needs python-flint (the extra verify).
+    Exits with 1 if two certified brackets exclude one another, a certificate does not hold, or a
+    required backend answered nothing; for a PROBLEM also if no backend is certified on it; for the
+    seeded set also if a backend of the project fails, runs out of time or is wrong beyond its class
+    of methods. Needs python-flint (the extra verify).
 
     Examples:
 
       discreet crosscheck
+
+      discreet crosscheck model.npz paper-multi:sensors=10 --time-limit 60 --within 600
 
       discreet crosscheck --seed 7 --size 84 --require tilt,conic --junit crosscheck.xml
     """
     from pathlib import Path
 
     from discreet.reports.crosscheck import gate
-    from discreet.reports.crosscheck.instances import DEFAULT_SIZE, select
-    from discreet.reports.notation import split_list
+    from discreet.reports.notation import files, split_list
     from discreet.storage.writing import check_output, marked
 
     if junit is not None:
-        check_output(junit, marked('<testsuite name="discreet crosscheck"'), overwrite=force)
+        made = marked('<testsuite name="discreet crosscheck"')
+        check_output(junit, made, inputs=files(problems or ()), overwrite=force)
     required = split_list(
         os.environ.get(gate.REQUIRED_VARIABLE, "") if require is None else require
     )
     chosen = None if backends is None else split_list(backends)
     with screen.waiting("crosschecking"):
         result = gate.run_crosscheck(
-            select(seed, DEFAULT_SIZE if size is None else size),
+            _selection(problems or [], asked, seed, size),
             chosen,
             required,
             gap=gap,
@@ -94,6 +120,34 @@ def crosscheck(
         screen.say(gate.explanation(finding))
     if result.findings:
         raise typer.Exit(1)
+
+
+def _selection(specs: list[str], asked: ProblemOptions, seed: int, size: int | None) -> Selection:
+    from discreet.reports.crosscheck.instances import (
+        DEFAULT_SIZE,
+        CheckedInstance,
+        Selection,
+        select,
+    )
+
+    if not specs:
+        if asked != ProblemOptions():
+            raise InputError("the seeded set has budgets of its own; name a problem to set them")
+        return select(seed, DEFAULT_SIZE if size is None else size)
+    if size is not None:
+        raise InputError("--size is of the seeded set; leave it out, or name no problem")
+    return Selection(
+        tuple(
+            CheckedInstance(
+                each.spec,
+                asked.typed
+                if each.fraction is None
+                else f"{asked.typed} --fraction {each.fraction:g}".lstrip(),
+                each.problem,
+            )
+            for each in asked_problems(specs, asked)
+        )
+    )
 
 
 def _output(result: Crosscheck, tables: Any) -> list[Any]:

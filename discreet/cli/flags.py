@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -143,6 +144,46 @@ class ProblemOptions:
         return notation.problem(
             spec, parameters, budget, self.measure, default_budget=default_budget
         )
+
+    @property
+    def typed(self) -> str:
+        """The options as they are typed again; empty without any."""
+        words = [f"--set {shlex.quote(each)}" for each in self.set_ or ()]
+        words += ["--perfect"] if self.perfect else []
+        for name in ("leakage", "equivocation", "fraction", "measure"):
+            value = getattr(self, name)
+            words += [] if value is None else [f"--{name} {shlex.quote(str(value))}"]
+        return " ".join(words)
+
+
+@dataclass(frozen=True)
+class AskedProblem:
+    """A problem under one budget.
+
+    spec      as typed: a catalog name with parameters, a file or a table
+    fraction  of the Bayes rule's leakage, where nobody gave a budget; None: the budget is the given
+              one, or that of the file
+    """
+
+    spec: str
+    problem: problems.Problem
+    fraction: float | None
+
+
+def asked_problems(specs: Sequence[str], asked: ProblemOptions) -> Iterator[AskedProblem]:
+    """Every problem under the given budget, a file otherwise under its own, and anything else at
+    half of the Bayes rule's leakage and at perfect privacy.
+    """
+    from discreet.problems.catalog.registry import Budget
+    from discreet.reports import notation
+
+    for spec in specs:
+        model = asked.problem(spec)
+        if asked.has_budget or notation.is_file(spec):
+            yield AskedProblem(spec, model, None)
+            continue
+        for fraction in (0.5, 0.0) if any(model.bayes_leakages) else (0.0,):
+            yield AskedProblem(spec, Budget(fraction=fraction).apply(model), fraction)
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -11,7 +11,9 @@ from command import COMMAND, solving_here
 from judging import restated
 
 from discreet.backends import run
+from discreet.files import save_problem
 from discreet.judge import certify
+from discreet.problems.catalog.paper import paper_single
 from discreet.reports.crosscheck.instances import select
 
 TWO = "--backends tilt,blahut-arimoto --size 3"
@@ -102,6 +104,52 @@ def test_a_required_backend_that_was_left_out_is_found(quick, capsys):
         "required backend highs answered nothing: it was given no instance"
         in capsys.readouterr().err
     )
+
+
+def test_a_problem_file_is_checked_under_its_own_budget(quick, tmp_path, capsys):
+    model = tmp_path / "my model.npz"
+    save_problem(model, paper_single(bins=6, budget=0.001))
+    with pytest.raises(SystemExit) as ended:
+        COMMAND.main(
+            [
+                *("crosscheck", str(model), "paper-multi:sensors=2"),
+                *("--backends", "tilt,blahut-arimoto", "--require", "tilt", "--json"),
+            ],
+            "discreet",
+        )
+    assert not ended.value.code
+    record = json.loads(capsys.readouterr().out)
+    assert [row["instance"] for row in record["rows"] if row["backend"] == "tilt"] == [
+        str(model),
+        "paper-multi:sensors=2 --fraction 0.5",
+        "paper-multi:sensors=2 --fraction 0",
+    ]
+    assert record["findings"] == []
+
+
+def test_a_problem_that_no_backend_is_certified_on_is_found(quick, monkeypatch, capsys):
+    monkeypatch.setenv("DISCREET_BACKENDS", "fake-constant=fake_backends:Constant")
+    asked = "paper-single:bins=6 --leakage 0.001 --backends fake-constant"
+    assert call(asked) == 1
+    said = capsys.readouterr().err
+    assert "uncertified: " in said
+    assert (
+        "(again: discreet compare paper-single:bins=6 --leakage 0.001 "
+        "--backends fake-constant)" in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("paper-single paper-single", "is given twice"),
+        ("paper-single --size 3", "--size is of the seeded set"),
+        ("--perfect", "name a problem to set them"),
+    ],
+)
+def test_flags_of_the_set_and_of_problems_do_not_mix(words, said, capsys):
+    assert call(words) == 2
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -87,11 +87,12 @@ def tilt_alone(monkeypatch):
 def test_the_last_step_of_the_action_runs(tilt_alone, tmp_path):
     """The shell makes the words, and the command takes them."""
     report = tmp_path / "out.xml"
-    inputs = {"SEED": "1", "SIZE": "1", "REQUIRE": "tilt", "JUNIT": str(report)}
-    words = asked_of_python("Crosscheck", inputs, tmp_path)
-    assert words[:3] == ["-m", "discreet", "crosscheck"]
-    assert run(*words[2:], *tilt_alone).exit_code == 0
-    assert report.exists()
+    for problems, size in (("", "1"), ("paper-single:bins=4 independent", "")):
+        inputs = {"SEED": "0", "SIZE": size, "REQUIRE": "tilt", "JUNIT": str(report)}
+        words = asked_of_python("Crosscheck", {"PROBLEMS": problems, **inputs}, tmp_path)
+        assert words[:3] == ["-m", "discreet", "crosscheck"]
+        assert run(*words[2:], *tilt_alone).exit_code == 0
+        assert report.exists()
 
 
 def test_the_hook_runs_the_command(tilt_alone):

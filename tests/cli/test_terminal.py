@@ -19,8 +19,8 @@ from discreet.showing.terminal import Shown
 from discreet.showing.values import Facts, Table
 
 WIDE = 400
-WITHOUT_TABLES = {"export", "predict", "report", "reproduce"}
-"""Commands that write files only, or lines of CSV."""
+WITHOUT_TABLES = {"diff", "export", "predict", "report", "reproduce"}
+"""Commands that write files only, or lines of CSV or Markdown."""
 
 LINES = {
     "solve": "solve p.npz",

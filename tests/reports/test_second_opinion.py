@@ -13,7 +13,7 @@ import discreet as ds
 from discreet import verification
 from discreet.backends.isolated import NOT_BEGUN
 from discreet.reports.crosscheck import gate
-from discreet.reports.crosscheck.instances import DEFAULT_SIZE, REGIMES, SeededInstance, select
+from discreet.reports.crosscheck.instances import DEFAULT_SIZE, REGIMES, CheckedInstance, select
 from discreet.reports.second_opinion import second_opinion
 
 
@@ -138,12 +138,12 @@ def test_a_backend_of_the_project_that_fails_is_a_finding(status, message, findi
     ],
 )
 def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(change, said):
-    instance = SeededInstance(
+    instance = CheckedInstance(
         "paper-single:bins=8",
         "--leakage 0.01",
+        ds.problems.paper_single(bins=8, budget=0.01),
         "paper",
         "fraction",
-        ds.problems.paper_single(bins=8, budget=0.01),
     )
     solved = ds.solve(instance.problem, "tilt")
     alter = restated if "own_leakage" in change else replace
@@ -162,12 +162,12 @@ def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(ch
     [("tiny", ["failure"]), ("fraction 0.5", ["failure", "failure", "accuracy"])],
 )
 def test_where_a_backend_says_that_it_is_unreliable_only_failures_are_findings(regime, kinds):
-    instance = SeededInstance(
+    instance = CheckedInstance(
         "paper-single:bins=8",
         "--leakage 1e-10",
+        ds.problems.paper_single(bins=8, budget=0.01),
         "paper",
         regime,
-        ds.problems.paper_single(bins=8, budget=0.01),
     )
     solved = ds.solve(instance.problem, "tilt")
     wide = replace(solved.verdict, certificate=replace(solved.verdict.certificate, lower=0.0))

@@ -1,9 +1,10 @@
 """The verdict: do certified brackets exclude one another, does every certificate hold, did every
 required backend take part.
 
-A *finding* is a reason to fail, with the command that reproduces it. It is also one when a backend
-of the project that is installed fails, runs out of time or misses the accuracy of its class of
-methods. Other backends that do so are only rows, unless a required one answers nothing at all.
+A *finding* is a reason to fail, with the command that reproduces it. On the seeded set it is also
+one when a backend of the project that is installed fails, runs out of time or misses the accuracy
+of its class of methods. On a problem of the user, for which no accuracy is declared, it is one when
+no backend is certified. Everything else is only a row, unless a required backend answers nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from discreet.backends.solution import Solution, Status
 from discreet.errors import InputError
 from discreet.problems.certificate import Certificate
 from discreet.problems.provenance import version_of
-from discreet.reports.crosscheck.instances import SeededInstance, Selection
+from discreet.reports.crosscheck.instances import CheckedInstance, Selection
 from discreet.reports.outputs import replace_file
 from discreet.reports.second_opinion import second_opinion
 from discreet.showing.data import plain
@@ -44,8 +45,8 @@ REQUIRED_VARIABLE = "DISCREET_REQUIRED_BACKENDS"
 
 @dataclass(frozen=True)
 class Finding:
-    """A reason to fail: a disagreement, certificate, failure or accuracy; or skipped, without
-    instance and command.
+    """A reason to fail: a disagreement, certificate, failure, accuracy, or uncertified; or skipped,
+    without instance and command.
     """
 
     kind: str
@@ -117,12 +118,12 @@ def run_crosscheck(
     started = time.monotonic()
     left = len(names)
 
-    def run_through(name: str) -> list[tuple[SeededInstance, Solution]]:
+    def run_through(name: str) -> list[tuple[CheckedInstance, Solution]]:
         nonlocal left
         share = max(1.0, (within - (time.monotonic() - started)) * jobs / max(left, 1))
         left -= 1
         served = _served_instances(selection, name)
-        tried = attempt_all(name, [each.problem for each in served], gap, time_limit, share)
+        tried = attempt_all(name, [each.problem for each in served], options, share)
         return [
             (each, run.conclude(each.problem, one, options))
             for each, one in zip(served, tried, strict=True)
@@ -151,7 +152,7 @@ def run_crosscheck(
     )
 
 
-def _served_instances(selection: Selection, name: str) -> list[SeededInstance]:
+def _served_instances(selection: Selection, name: str) -> list[CheckedInstance]:
     able = capabilities().get(name)
     return [each for each in selection.instances if able is None or not able.refusal(each.problem)]
 
@@ -165,7 +166,7 @@ def _skipped_finding(name: str, solutions: dict[tuple[str, str], Solution]) -> F
 
 
 def _findings(
-    instance: SeededInstance, solutions: Mapping[str, Solution], faults: Mapping[str, list[str]]
+    instance: CheckedInstance, solutions: Mapping[str, Solution], faults: Mapping[str, list[str]]
 ) -> list[Finding]:
     """What is wrong with the solutions of an instance, by backend; faults: what `verify`
     contradicts in each.
@@ -187,9 +188,14 @@ def _findings(
             finding("certificate", (name,), f"certificate of {name} is broken: {each}")
             for each in broken
         ]
-        reliable = name in own_backends() and _kind(instance) not in capabilities()[name].unreliable
+        reliable = (
+            instance.seeded
+            and name in own_backends()
+            and _kind(instance) not in capabilities()[name].unreliable
+        )
         late = solution.status is Status.TIMED_OUT and solution.message != NOT_BEGUN and reliable
-        if late or (solution.status is Status.FAILED and name in own_backends()):
+        failed = solution.status is Status.FAILED and name in own_backends() and instance.seeded
+        if late or failed:
             found.append(
                 finding("failure", (name,), f"{own} {solution.status.value}: {solution.message}")
             )
@@ -199,6 +205,9 @@ def _findings(
                 finding("accuracy", (name,), f"{own} is wrong beyond its class of methods: {fault}")
                 for fault in wrong
             ]
+    certified = any(found.status is Status.CERTIFIED for found in solutions.values())
+    if not instance.seeded and not certified:
+        found.append(finding("uncertified", tuple(solutions), "no backend is certified on it"))
     for (name, its), (rival, theirs) in combinations(judged.items(), 2):
         if its.excludes(theirs) or theirs.excludes(its):
             first, second = (
@@ -215,7 +224,7 @@ def _findings(
     return found
 
 
-def _kind(instance: SeededInstance) -> str:
+def _kind(instance: CheckedInstance) -> str:
     """The kind of problem, one of `COLUMNS`."""
     return (
         "tiny budget"
@@ -227,7 +236,7 @@ def _kind(instance: SeededInstance) -> str:
 
 
 def _beyond_its_class(
-    instance: SeededInstance, method_class: str, judged: Certificate
+    instance: CheckedInstance, method_class: str, judged: Certificate
 ) -> list[str]:
     """A sentence for a gap, and for an excess over a positive budget, more than a digit beyond what
     the class reaches.

@@ -1,5 +1,7 @@
-"""The seeded set of instances: every family of the catalog in every regime of the budget, two of
-them of other measures.
+"""The instances to check: a seeded set, or the problems of the user.
+
+The seeded set has every family of the catalog in every regime of the budget, two of them of other
+measures.
 
 Instance k belongs to family k mod F and regime (k + k div F) mod R, so that F·R instances meet
 every pair and a shorter list still spreads over both. Within a family its entries take turns, and
@@ -45,41 +47,53 @@ Bayes rule leaks by it.
 
 
 @dataclass(frozen=True)
-class SeededInstance:
+class CheckedInstance:
     """One problem under one budget.
 
-    spec     the problem as typed: dirichlet:n=3,m=2,N=40,seed=7
-    budget   the budget as typed: --perfect, --fraction 0.5 or --leakage 1e-10
-    family   of the catalog entry; regime one of `REGIMES`
+    spec     the problem as typed: dirichlet:n=3,m=2,N=40,seed=7, or model.npz
+    budget   the budget as typed: --perfect, --fraction 0.5 or --leakage 1e-10; empty: that of a
+             file
+    family   of the catalog entry, and regime, one of `REGIMES`; both are empty for a problem of the
+             user
     """
 
     spec: str
     budget: str
-    family: str
-    regime: str
     problem: Problem
+    family: str = ""
+    regime: str = ""
+
+    @property
+    def seeded(self) -> bool:
+        """Whether it was drawn here, so that the accuracy of each class of methods is declared."""
+        return bool(self.regime)
 
     @property
     def title(self) -> str:
         """What the instance goes by."""
-        return f"{self.spec} {self.budget}"
+        return f"{self.spec} {self.budget}".rstrip()
 
     def command(self, backends: tuple[str, ...]) -> str:
         """The command that solves it again with these backends."""
-        return (
-            f"discreet compare {shlex.quote(self.spec)} {self.budget} --backends "
-            f"{','.join(backends)}"
-        )
+        among = f"--backends {','.join(backends)}" if backends else ""
+        words = [shlex.quote(self.spec), self.budget, among]
+        return f"discreet compare {' '.join(filter(None, words))}"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The instances, and a sentence for every entry that could not be built (its data are not
-    installed).
+    """The instances, whose titles differ, and a sentence for every entry that could not be built
+    (its data are not installed).
     """
 
-    instances: tuple[SeededInstance, ...]
-    left_out: tuple[str, ...]
+    instances: tuple[CheckedInstance, ...]
+    left_out: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        titles = [each.title for each in self.instances]
+        repeated = next((title for title in titles if titles.count(title) > 1), None)
+        if repeated is not None:
+            raise InputError(f"the problem {repeated!r} is given twice; give it once")
 
 
 def select(seed: int, size: int) -> Selection:
@@ -103,7 +117,7 @@ def select(seed: int, size: int) -> Selection:
     rng = np.random.default_rng(seed)
     families, left_out = _usable(rng)
     measures = itertools.cycle(rng.permutation(sorted(OTHERS)).tolist())
-    found: dict[str, SeededInstance] = {}
+    found: dict[str, CheckedInstance] = {}
     turn = 0
     while len(found) < size:
         family = list(families)[turn % len(families)]
@@ -138,7 +152,7 @@ def _usable(rng: np.random.Generator) -> tuple[dict[str, list[Entry]], list[str]
 
 def _instance(
     entry: Entry, regime: str, rng: np.random.Generator, measure: str | None
-) -> SeededInstance:
+) -> CheckedInstance:
     spec = _spec(entry, rng)
     model = notation.problem(spec, budget=Budget(leakage=np.inf))
     if measure is not None:
@@ -162,7 +176,7 @@ def _instance(
         fraction = float(regime.split()[1])
         flag = f"--fraction {fraction:g}"
         budget = Budget(fraction=fraction)
-    return SeededInstance(spec, flag, entry.family, regime, budget.apply(model))
+    return CheckedInstance(spec, flag, budget.apply(model), entry.family, regime)
 
 
 def _spec(entry: Entry, rng: np.random.Generator) -> str:

@@ -5,6 +5,7 @@ trials       repeats taken together: what every comparison counts; which times m
 claims       what a backend's word claims, how often it was true, and why attempts failed
 profiles     performance and data profiles
 aggregates   shifted geometric means with intervals and penalties; the noise floor
+changes      what became wrong, worse or better between two studies, beyond the noise
 scaling      sweeps over a size, exponents, crossovers
 agreement    pairs of certified brackets
 numbers      every number of a report, as plain values; work and precision

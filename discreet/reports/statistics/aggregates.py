@@ -91,6 +91,12 @@ def noise_floor(found: Iterable[Trial]) -> float:
     be 1 without noise. The floor is the 95th percentile of that ratio over all trials (≥ 1); nan
     without a trial that was repeated.
     """
+    ratios = aa_ratios(found)
+    return float(np.percentile(ratios, 95.0)) if ratios else math.nan
+
+
+def aa_ratios(found: Iterable[Trial]) -> list[float]:
+    """The ratio ≥ 1 of the medians of every other timing, of each success that was repeated."""
     ratios = []
     for trial in found:
         times = trial.timings
@@ -98,7 +104,7 @@ def noise_floor(found: Iterable[Trial]) -> float:
             one = median(times[0::2])
             other = median(times[1::2])
             ratios.append(max(one, other) / min(one, other))
-    return float(np.percentile(ratios, 95.0)) if ratios else math.nan
+    return ratios
 
 
 @cache

@@ -41,11 +41,13 @@ def control_of(rows: Sequence[Measurement]) -> float:
     return median(found) if found else math.nan
 
 
-def comparable(row: Measurement, control: float) -> bool:
+def comparable(row: Measurement, control: float, *, alone: bool = True) -> bool:
     """Whether the time of a row may be set beside others, given the median of the control; nan: no
     control is known.
+
+    alone   whether a row that ran alone needs no control; between two studies it does
     """
-    if not row.shared:
+    if alone and not row.shared:
         return True
     return bool(row.control_seconds) and all(
         abs(each - control) <= WITHIN * control for each in row.control_seconds

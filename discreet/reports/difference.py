@@ -1,0 +1,95 @@
+"""The changes between two studies as a page, and one study in Bencher's metric format."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from discreet.reports.measurements import Measurement
+from discreet.reports.statistics.changes import Change, Changes, is_wrong
+from discreet.reports.statistics.trials import trials
+from discreet.showing import numerals
+from discreet.showing.values import Section, Table
+
+_HEADINGS = {"wrong": "Wrong", "worse": "Worse", "better": "Better"}
+
+
+def page(found: Changes) -> Section:
+    """A verdict, then a table each of what became wrong, worse and better."""
+    tables = [_table(title, found.of(kind)) for kind, title in _HEADINGS.items()]
+    return Section("discreet diff", [verdict(found), *filter(None, tables), _origin(found)])
+
+
+def verdict(found: Changes) -> str:
+    """How much changed, in a sentence."""
+    counts = [f"{len(found.of(kind))} {kind}" for kind in _HEADINGS]
+    return f"**{', '.join(counts)}.**" if found.changes else "**No change beyond the noise.**"
+
+
+def _table(title: str, changes: Sequence[Change]) -> Section | None:
+    lines = [
+        (
+            each.contestant,
+            each.instance or "all",
+            numerals.scientific(each.gap) if each.gap else numerals.NOTHING,
+            each.what,
+        )
+        for each in changes
+    ]
+    table = Table("", ("backend", "instance", "gap", "change"), lines)
+    return Section(title, [table]) if lines else None
+
+
+def _origin(found: Changes) -> str:
+    timed = sum(pair.timed for pair in found.pairs)
+    noise = (
+        "Times are not compared, as no attempt was repeated."
+        if math.isnan(found.noise)
+        else f"Times of {timed} of them are compared; the noise is a factor of {found.noise:.2f}."
+    )
+    return (
+        f"{len(found.pairs)} pairs of trials were compared. {noise} {found.only_before} trials are "
+        f"in the first study only, {found.only_after} in the second only."
+    )
+
+
+def record(found: Changes) -> dict[str, Any]:
+    """The changes for machines."""
+    return {
+        **{kind: found.of(kind) for kind in _HEADINGS},
+        "pairs": len(found.pairs),
+        "timed_pairs": sum(pair.timed for pair in found.pairs),
+        "noise": found.noise,
+        "only_before": found.only_before,
+        "only_after": found.only_after,
+    }
+
+
+def bencher_metrics(rows: Sequence[Measurement]) -> dict[str, Any]:
+    """A study in Bencher's metric format: a benchmark for each trial, by configuration and task.
+
+    latency is in nanoseconds, with the shortest and longest timing, where the trial is certified;
+    certified and wrong-claim are 0 or 1; relative-gap is the certified one, where there is one.
+
+    Source: Bencher, "Bencher Metric Format (BMF)", bencher.dev.
+    """
+    return {
+        f"{trial.label} on {trial.task.instance} to {trial.task.gap:g}": {
+            "certified": {"value": float(trial.success)},
+            "wrong-claim": {"value": float(is_wrong(trial))},
+            **({"relative-gap": {"value": trial.achieved}} if trial.kept else {}),
+            **({"latency": _latency(trial.seconds, trial.timings)} if trial.success else {}),
+        }
+        for trial in trials(rows)
+        if trial.tried
+    }
+
+
+def _latency(seconds: float, timings: Sequence[float]) -> dict[str, float]:
+    ends = timings or (seconds,)
+    return {
+        "value": 1e9 * seconds,
+        "lower_value": 1e9 * min(ends),
+        "upper_value": 1e9 * max(ends),
+    }
