@@ -39,6 +39,7 @@ from discreet.people.evaluation import Evaluation, evaluate
 from discreet.people.folder import Column, feeds, record_ids
 from discreet.people.frontier import PeopleFrontier, frontier_of, steps_of, units_of
 from discreet.people.labels import (
+    RARE,
     TOGETHER,
     about,
     by_name,
@@ -55,13 +56,12 @@ from discreet.people.promise import LADDER, Budgets, Promise, amounts, try_ladde
 from discreet.people.published import published
 from discreet.people.rows import Rows, persons_of, take_rows, warnings_about
 from discreet.people.secrets import (
-    RARE,
     Asked,
     Secrets,
     among,
     asked_about,
+    codes_of,
     join_rare,
-    known_codes,
     name_groups,
     secrets_of,
     warnings_about_secrets,
@@ -493,7 +493,7 @@ class PrivateClassifier(TwoClassifiers):
         table = self._fitted_table(X)
         self._check_protected()
         labels, truths = encode_labels(column(y, "y"), "y", self.classes_.tolist())
-        hidden = known_codes(sensitive_features, self.hidden_)
+        hidden = codes_of(sensitive_features, self.hidden_)
         people = len(next(iter(hidden.values())))
         if not len(truths) == people == table.shape[0]:
             raise InputError(

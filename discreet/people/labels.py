@@ -17,6 +17,9 @@ from discreet.problems.frames import MOST_LABELS, Codes, Values, digest_of, in_o
 TOGETHER = ""
 """The name of all sensitive columns together, which one budget without a name is about."""
 
+RARE = "other groups"
+"""The label of all rare groups together."""
+
 T = TypeVar("T")
 
 
@@ -148,6 +151,22 @@ def encode_labels(
     labels = merge_labels(known, found)
     position = {label: k for k, label in enumerate(labels)}
     return labels, np.array([position[label] for label in found], dtype=np.intp)[codes]
+
+
+def encode_groups(
+    values: NDArray[Any], what: str, known: Sequence[Any] = ()
+) -> tuple[tuple[Any, ...], Codes]:
+    """The same of groups: one that is not known belongs to `RARE`, if that is known."""
+    labels, codes = encode_labels(values, what, known)
+    if RARE not in known:
+        return labels, codes
+    return tuple(known), np.where(codes < len(known), codes, labels.index(RARE))
+
+
+def known_codes(values: NDArray[Any], what: str, known: Sequence[Any]) -> Codes:
+    """The places of groups or other values among the known ones; −1 for others."""
+    codes = encode_groups(values, what, known)[1]
+    return np.where(codes < len(known), codes, -1)
 
 
 def merge_labels(known: Sequence[Any], more: Iterable[Any]) -> tuple[Any, ...]:

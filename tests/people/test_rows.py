@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.people.labels import RARE
 from discreet.people.rows import Rows, one_row_each, persons_of
-from discreet.people.secrets import RARE
 
 pytest.importorskip("sklearn", reason="the extra `people` is not installed")
 
