@@ -66,6 +66,7 @@ from discreet.people.secrets import (
     secrets_of,
     warnings_about_secrets,
 )
+from discreet.people.tables import guesses_like
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
 
@@ -509,8 +510,9 @@ class PrivateClassifier(TwoClassifiers):
     # ----------------------------------------------------------------------------------------------
 
     def predict(self, X: Any, ids: Any = None) -> Any:
-        """The guesses. ids: an integer or a text for each person, that decides its coins; by
-        default the row of X does, which draws a UserWarning from a rule with a lottery.
+        """The guesses, as an array, or for a data frame of a library other than pandas as a column
+        of it. ids: an integer or a text for each person, that decides its coins; by default the row
+        of X does, which draws a UserWarning from a rule with a lottery.
         """
         table = self._fitted_table(X)
         columns = self.rule_.predict_proba(*self._probabilities(table))
@@ -520,7 +522,7 @@ class PrivateClassifier(TwoClassifiers):
             ids = np.zeros(len(columns), dtype=np.int64)
             if (drawn := np.flatnonzero(columns.max(axis=1) < 1.0)).size:
                 ids[drawn] = self._ids(take_rows(table, drawn))
-        return self.classes_[self.rule_.draw(columns, ids)]
+        return guesses_like(X, self.classes_[self.rule_.draw(columns, ids)])
 
     @property
     def needs_ids(self) -> bool:

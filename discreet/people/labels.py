@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.checks import brief
 from discreet.errors import InputError
+from discreet.people.tables import in_columns
 from discreet.problems.frames import MOST_LABELS, Codes, Values, digest_of, in_order, is_missing
 
 TOGETHER = ""
@@ -98,6 +99,7 @@ def columns_of(values: Any, what: str = "sensitive_features") -> list[tuple[Any,
 
     None of a single column.
     """
+    values = in_columns(values)
     if isinstance(values, Mapping) or (hasattr(values, "items") and hasattr(values, "columns")):
         found = [(name, column(part, f"{what} {name!r}")) for name, part in values.items()]
     elif getattr(values, "ndim", 1) == 2:
