@@ -4,7 +4,6 @@ making of the rule.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +13,7 @@ from discreet.cli import screen
 from discreet.cli.flags import Json, argument, flag, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, Person, by_column, check_column
 from discreet.errors import InputError
-from discreet.people.labels import TOGETHER, by_name, unnamed
+from discreet.people.labels import TOGETHER, unnamed
 from discreet.showing.data import plain
 
 if TYPE_CHECKING:
@@ -70,7 +69,9 @@ def evaluate(
       sex=0.01
     """
     from discreet.files.tables import TableStream
+    from discreet.measures.registry import measure_of
     from discreet.people.evaluation import evaluate as evaluated
+    from discreet.people.secrets import stated_budgets, stated_groups
 
     if len(paths) > 2:
         raise InputError(
@@ -80,11 +81,13 @@ def evaluate(
     table = paths[-1]
     deployed = None
     asked = {}
+    promised = {}
     if len(paths) == 2:
         from discreet.people.folder import DeployedRule
 
         deployed = DeployedRule.load(paths[0])
         asked = deployed.about["asked"]
+        promised = stated_budgets(asked)
         hide = hide or asked.get("hide")
         truth = truth or next(iter(asked.get("guess") or ()), None)
     if not hide or truth is None or (guesses is None) == (deployed is None):
@@ -94,14 +97,12 @@ def evaluate(
         )
     given = by_column(leakage, hide, "--leakage", float)
     measures = by_column(measure, hide, "--measure")
-    own = _about(hide, asked.get("measure") or "mutual-information")
-    chosen = measures or own
+    protected = {name: each for name, each in promised.items() if name in (*hide, TOGETHER)}
+    own = {name: each.measure for name, each in protected.items()}
+    chosen = {name: measure_of(each) for name, each in measures.items()} or own
     budget = given
-    if not given and asked.get("budget") is not None and _measures(chosen) == _measures(own):
-        budget = {
-            name: math.inf if amount is None else amount
-            for name, amount in _about(hide, asked["budget"]).items()
-        }
+    if not given and chosen == own and not all(each.oblivious for each in protected.values()):
+        budget = {name: each.amount for name, each in protected.items()}
     if truth == guesses:
         raise InputError(
             f"--truth and --guesses both name {brief(truth)}; name the column of what was to be "
@@ -115,7 +116,9 @@ def evaluate(
         check_column(table, stream.header, name)
     made, columns = _guess(deployed, stream, person, needed)
     made = columns[guesses] if guesses is not None else made
-    labels = _labels(deployed, hide) if deployed else {}
+    known = None
+    if deployed and hide == asked.get("hide"):
+        known = stated_groups(deployed.rule.groups, promised)
     parts: Any = {name: columns[name] for name in hide}
     if len(parts) == 1 and {*given, *chosen} <= {TOGETHER}:
         parts = parts[hide[0]]
@@ -124,9 +127,10 @@ def evaluate(
         None,
         columns[truth],
         sensitive_features=parts,
-        measure=chosen,
+        measure=chosen or "mutual-information",
         confidence=confidence,
-        **labels,
+        labels=deployed.possible_guesses if deployed else None,
+        group_labels=known,
     )
     known_guesses = [str(guess) for guess in found.guesses]
     if selected is not None and selected not in known_guesses:
@@ -177,40 +181,3 @@ def _guess(
     return np.concatenate(made) if made else None, {
         name: np.concatenate(parts) for name, parts in kept.items()
     }
-
-
-def _labels(deployed: DeployedRule, hide: list[str]) -> dict[str, Any]:
-    """The guesses that a rule may make and, where it hides these columns, the groups that it
-    knows.
-    """
-    asked = deployed.about["asked"]
-    known = None
-    if hide == asked.get("hide"):
-        known = _known_groups(deployed.rule.groups, asked["measure"])
-    return {"labels": deployed.possible_guesses, "group_labels": known}
-
-
-def _about(hide: list[str], told: Any) -> dict[str, Any]:
-    """What a rule states about these columns, or about all together."""
-    stated = by_name(told)
-    return {name: stated[name] for name in (*hide, TOGETHER) if name in stated}
-
-
-def _measures(given: dict[str, Any]) -> dict[str, Any]:
-    """Measures by what they are, not by how they are called."""
-    from discreet.measures.registry import measure_of
-
-    return {name: measure_of(each) for name, each in given.items()}
-
-
-def _known_groups(groups: tuple[Any, ...], measure: Any) -> Any:
-    """The groups that a rule knows, or of a rule with a budget for each column its values; None
-    under a given variable.
-    """
-    together = _measures(_about([], measure)).get(TOGETHER)
-    if together is not None:
-        return None if together.conditional else groups
-    found: dict[str, list[Any]] = {}
-    for name, *_, value in groups:
-        found.setdefault(name, []).append(value)
-    return {name: list(dict.fromkeys(values)) for name, values in found.items()}

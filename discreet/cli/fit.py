@@ -287,6 +287,7 @@ def _facts(out: str, card: dict[str, Any]) -> Facts:
         facts += [
             (name, f"{limits['estimate']:.4g} ({limits['low']:.4g} to {limits['high']:.4g})")
             for name, limits in ({"errors": people["error"]} | leaks).items()
+            if limits is not None
         ]
     if model:
         facts.append(("in the model", f"{model['status']}; errs {model['error_probability']:.6g}"))

@@ -39,6 +39,7 @@ from discreet.people.evaluation import Evaluation, evaluate
 from discreet.people.folder import Column, feeds, record_ids
 from discreet.people.frontier import PeopleFrontier, frontier_of, steps_of, units_of
 from discreet.people.labels import (
+    RARE,
     TOGETHER,
     about,
     by_name,
@@ -55,17 +56,17 @@ from discreet.people.promise import LADDER, Budgets, Promise, amounts, try_ladde
 from discreet.people.published import published
 from discreet.people.rows import Rows, persons_of, take_rows, warnings_about
 from discreet.people.secrets import (
-    RARE,
     Asked,
     Secrets,
     among,
     asked_about,
+    codes_of,
     join_rare,
-    known_codes,
     name_groups,
     secrets_of,
     warnings_about_secrets,
 )
+from discreet.people.tables import guesses_like
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
 
@@ -493,7 +494,7 @@ class PrivateClassifier(TwoClassifiers):
         table = self._fitted_table(X)
         self._check_protected()
         labels, truths = encode_labels(column(y, "y"), "y", self.classes_.tolist())
-        hidden = known_codes(sensitive_features, self.hidden_)
+        hidden = codes_of(sensitive_features, self.hidden_)
         people = len(next(iter(hidden.values())))
         if not len(truths) == people == table.shape[0]:
             raise InputError(
@@ -509,8 +510,9 @@ class PrivateClassifier(TwoClassifiers):
     # ----------------------------------------------------------------------------------------------
 
     def predict(self, X: Any, ids: Any = None) -> Any:
-        """The guesses. ids: an integer or a text for each person, that decides its coins; by
-        default the row of X does, which draws a UserWarning from a rule with a lottery.
+        """The guesses, as an array, or for a data frame of a library other than pandas as a column
+        of it. ids: an integer or a text for each person, that decides its coins; by default the row
+        of X does, which draws a UserWarning from a rule with a lottery.
         """
         table = self._fitted_table(X)
         columns = self.rule_.predict_proba(*self._probabilities(table))
@@ -520,7 +522,7 @@ class PrivateClassifier(TwoClassifiers):
             ids = np.zeros(len(columns), dtype=np.int64)
             if (drawn := np.flatnonzero(columns.max(axis=1) < 1.0)).size:
                 ids[drawn] = self._ids(take_rows(table, drawn))
-        return self.classes_[self.rule_.draw(columns, ids)]
+        return guesses_like(X, self.classes_[self.rule_.draw(columns, ids)])
 
     @property
     def needs_ids(self) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
+from discreet.people.tables import in_columns
 from discreet.problems.frames import is_missing
 
 try:
@@ -100,11 +101,16 @@ class TwoClassifiers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return table, truth, weight
 
     def _table(self, X: Any, y: Any = "no_validation", *, reset: bool) -> Any:
-        """The table as the classifiers take it: a data frame as it is, anything else as numbers
-        [people, columns].
+        """The table as the classifiers take it: a data frame as one of pandas, anything else as
+        numbers [people, columns].
         """
         from sklearn.utils.validation import validate_data
 
+        columns = in_columns(X)
+        if columns is not X:
+            import pandas
+
+            X = pandas.DataFrame(columns)
         if reset and y is None:
             validate_data(self, X, y, reset=True)  # says that y is missing
         if hasattr(X, "iloc") and hasattr(X, "columns"):

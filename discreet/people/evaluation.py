@@ -33,11 +33,13 @@ from discreet.measures.registry import CONDITIONAL, MEASURES, measure_of
 from discreet.numerics.double_double import Array
 from discreet.people.extremes import leakage_of, limits_of
 from discreet.people.labels import (
+    RARE,
     TOGETHER,
     about,
     by_name,
     column,
     columns_of,
+    encode_groups,
     encode_labels,
     groups,
 )
@@ -439,7 +441,7 @@ class Evaluation:
 
     def called(self, group: Any) -> str:
         """A group in words: a combination of values by column, such as sex=f, race=0."""
-        if not self.columns:
+        if not self.columns or group == RARE:
             return str(group)
         each = zip(self.columns, group, strict=True)
         return ", ".join(
@@ -623,7 +625,7 @@ def evaluate(
         coins = {} if ids is None else {"ids": ids}
         guesses = rule_or_predictions.predict(*asked, **coins)
     joined = groups(sensitive_features)
-    found_groups, codes = encode_labels(joined, "sensitive_features", named)
+    found_groups, codes = encode_groups(joined, "sensitive_features", named)
     known, weights, counted = _guesses(guesses, truth, known)
     for what, found in (("the guesses", weights.shape[0]), ("sensitive_features", len(codes))):
         if found != len(truth):
@@ -666,7 +668,7 @@ def evaluate(
     alone = {}
     for place, (name, part) in enumerate(parts):
         known_labels = own_labels[place] or _values(named, place, len(parts))
-        own, own_codes = encode_labels(part, f"sensitive_features {name!r}", tuple(known_labels))
+        own, own_codes = encode_groups(part, f"sensitive_features {name!r}", tuple(known_labels))
         if len(own) > 1:
             alone[name] = replace(
                 evaluation(own, own_codes, {}),
@@ -691,7 +693,9 @@ def _measure(own: Any, together: Measure, values: int) -> Measure:
 
 def _values(labels: tuple[Any, ...], place: int, columns: int) -> tuple[Any, ...]:
     """The values of one column in labels of groups, which are its own or those of combinations."""
-    return labels if columns == 1 else tuple(dict.fromkeys(each[place] for each in labels))
+    if columns == 1:
+        return labels
+    return tuple(dict.fromkeys(each[place] for each in labels if each != RARE))
 
 
 def unit_of(found: Evaluation) -> str:

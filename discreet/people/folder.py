@@ -33,6 +33,7 @@ from discreet.errors import FileError, InputError
 from discreet.numerics.double_double import Array
 from discreet.people.deployed import NEEDS_IDS, Rule, coins, find_key
 from discreet.people.labels import objects
+from discreet.people.tables import guesses_like, in_columns
 from discreet.problems.frames import is_missing
 from discreet.storage.texts import check_ordinary
 from discreet.storage.writing import PathLike, shown_path
@@ -133,6 +134,7 @@ def feeds(
     """What the graph reads of a table: its columns, or numbers [people, width].
     Raises InputError.
     """
+    table = in_columns(table)
     if columns:
         if not hasattr(table, "items"):
             raise InputError(
@@ -237,14 +239,13 @@ class DeployedRule:
         """The probabilities of the guesses [people, guesses], of which `predict` draws."""
         return self._columns_of(feeds(table, self.columns, self._width))
 
-    def predict(
-        self, table: Any, ids: Any = None, fresh: np.random.Generator | None = None
-    ) -> NDArray[Any]:
-        """The guesses. Coins are tossed by ids (an integer or a text for each person), by records,
+    def predict(self, table: Any, ids: Any = None, fresh: np.random.Generator | None = None) -> Any:
+        """The guesses [people], as an array, or for a data frame of a library other than pandas as
+        a column of it. Coins are tossed by ids (an integer or a text for each person), by records,
         or by a generator.
         """
         labels = objects(self.rule.guesses)
-        return np.asarray(labels[self.decide(table, ids, fresh)[0]])
+        return guesses_like(table, labels[self.decide(table, ids, fresh)[0]])
 
     def decide(
         self, table: Any, ids: Any = None, fresh: Any = None

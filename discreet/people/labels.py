@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 
 from discreet.checks import brief
 from discreet.errors import InputError
+from discreet.people.tables import in_columns
 from discreet.problems.frames import MOST_LABELS, Codes, Values, digest_of, in_order, is_missing
 
 TOGETHER = ""
 """The name of all sensitive columns together, which one budget without a name is about."""
+
+RARE = "other groups"
+"""The label of all rare groups together."""
 
 T = TypeVar("T")
 
@@ -95,6 +99,7 @@ def columns_of(values: Any, what: str = "sensitive_features") -> list[tuple[Any,
 
     None of a single column.
     """
+    values = in_columns(values)
     if isinstance(values, Mapping) or (hasattr(values, "items") and hasattr(values, "columns")):
         found = [(name, column(part, f"{what} {name!r}")) for name, part in values.items()]
     elif getattr(values, "ndim", 1) == 2:
@@ -148,6 +153,22 @@ def encode_labels(
     labels = merge_labels(known, found)
     position = {label: k for k, label in enumerate(labels)}
     return labels, np.array([position[label] for label in found], dtype=np.intp)[codes]
+
+
+def encode_groups(
+    values: NDArray[Any], what: str, known: Sequence[Any] = ()
+) -> tuple[tuple[Any, ...], Codes]:
+    """The same of groups: one that is not known belongs to `RARE`, if that is known."""
+    labels, codes = encode_labels(values, what, known)
+    if RARE not in known:
+        return labels, codes
+    return tuple(known), np.where(codes < len(known), codes, labels.index(RARE))
+
+
+def known_codes(values: NDArray[Any], what: str, known: Sequence[Any]) -> Codes:
+    """The places of groups or other values among the known ones; −1 for others."""
+    codes = encode_groups(values, what, known)[1]
+    return np.where(codes < len(known), codes, -1)
 
 
 def merge_labels(known: Sequence[Any], more: Iterable[Any]) -> tuple[Any, ...]:

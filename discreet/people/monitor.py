@@ -13,27 +13,24 @@ Statistical Science 26 (2011), arXiv:0912.4269.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.checks import brief, positive
 from discreet.errors import FileError, InputError
 from discreet.measures.measure import Measure
 from discreet.measures.region import Region
-from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
 from discreet.people.anytime import anytime_region
 from discreet.people.evaluation import Limits
 from discreet.people.extremes import leakage_of, limits_of, lowest_of
-from discreet.people.labels import TOGETHER, about, by_name, column, columns_of, encode_labels
+from discreet.people.labels import TOGETHER, about, by_name, column, columns_of, known_codes
 from discreet.people.labels import groups as joined_groups
 from discreet.people.published import FEWEST
-from discreet.people.secrets import RARE
+from discreet.people.secrets import stated_budgets, stated_groups
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.frames import Codes
 from discreet.showing.data import plain
@@ -101,12 +98,10 @@ class Watched:
         """The columns of `counts` that records belong to; −1 for groups that the promise is not
         about.
         """
-        group = _codes(values, self.groups, "sensitive_features")
-        if RARE in self.groups:  # to which every group that has no name belongs
-            group = np.where(group < 0, self.groups.index(RARE), group)
+        group = known_codes(values, "sensitive_features", self.groups)
         if not self.measure.conditional:
             return group
-        known = _codes(column(truth, "truth"), self.truths, "truth")
+        known = known_codes(column(truth, "truth"), "truth", self.truths)
         _check_length(known, "truth", len(group))
         return np.where((group < 0) | (known < 0), -1, known * len(self.groups) + group)
 
@@ -152,7 +147,12 @@ class Monitor:
         tables: Mapping[str, Any] = {}
         rule = getattr(rule, "rule", rule)
         if hasattr(rule, "document"):
-            budgets, groups, tables = _stated_by(rule)
+            facts = rule.document["about"]
+            budgets = stated_budgets(facts.get("asked") or {})
+            groups = stated_groups(rule.groups, budgets)
+            people = facts.get("people") or {}
+            records = {TOGETHER: people, **people.get("secrets", {})}
+            tables = {name: records.get(name, {}).get("table") for name in budgets}
             guesses, truths = rule.guesses, rule.truths
         elif hasattr(rule, "budgets_"):
             budgets, groups = rule.budgets_, rule.hidden_
@@ -186,7 +186,7 @@ class Monitor:
 
         Raises InputError, before anything is counted.
         """
-        made = _codes(column(guesses, "guesses"), self.guesses, "guesses")
+        made = known_codes(column(guesses, "guesses"), "guesses", self.guesses)
         if (made < 0).any():
             place = int((made < 0).argmax())
             raise InputError(
@@ -316,35 +316,6 @@ def _watched(
     if table is not None:  # a file does not state the counts of few people
         table = np.where(np.isnan(table), 0.5 * FEWEST, table)
     return Watched(name, budget, tuple(groups), known, table, counts)
-
-
-def _stated_by(rule: Any) -> tuple[dict[str, LeakageBudget], dict[str, Any], dict[str, Any]]:
-    """Budgets, groups and the table that they were shown on, by sensitive column, as the file of a
-    rule states them.
-    """
-    facts = rule.document["about"]
-    asked = facts.get("asked") or {}
-    measures = {name: measure_of(each) for name, each in by_name(asked.get("measure")).items()}
-    budgets = {
-        name: LeakageBudget(math.inf if amount is None else amount, measures[name])
-        for name, amount in by_name(asked.get("budget")).items()
-    }
-    groups: dict[str, list[Any]] = {name: [] for name in budgets}
-    for label in rule.groups:
-        if TOGETHER not in groups:
-            groups[label[0]].append(label[-1])
-        else:
-            groups[TOGETHER].append(label[-1] if measures[TOGETHER].conditional else label)
-    people = facts.get("people") or {}
-    records = {TOGETHER: people, **people.get("secrets", {})}
-    tables = {name: records.get(name, {}).get("table") for name in budgets}
-    return budgets, {name: list(dict.fromkeys(each)) for name, each in groups.items()}, tables
-
-
-def _codes(values: NDArray[Any], labels: Sequence[Any], what: str) -> Codes:
-    """The places of values among the labels; −1 for others."""
-    codes = encode_labels(values, what, labels)[1]
-    return np.where(codes < len(labels), codes, -1)
 
 
 def _check_length(codes: Codes, what: str, records: int) -> None:

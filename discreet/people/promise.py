@@ -38,6 +38,7 @@ from discreet.people.design import RuleDesign, diluted_rule, each_secret_of
 from discreet.people.evaluation import Evaluation, Limits
 from discreet.people.labels import about, unnamed
 from discreet.people.places import Lottery
+from discreet.people.published import published_lottery
 from discreet.problems.constraint import LeakageBudget
 
 LADDER = tuple(float(0.02 ** (1.0 - k / 19.0)) for k in range(39))
@@ -127,7 +128,9 @@ class Promise:
 
     @property
     def statement(self) -> str:
-        """One sentence about people."""
+        """One sentence about people. It does not say what they leaked, as of few people that tells
+        how many got which guess.
+        """
         sure = self.tried[-1].people.sure
         people = f"{self.tried[-1].people.people:,} calibration people"
         limits = self.budgets
@@ -137,35 +140,21 @@ class Promise:
         )
         if (taken := self.taken) is not None:
             designed = _join_words(f"{amount:.4g}" for amount in taken.design.budgets.values())
-            seen = self.tried[-1].people if taken.lottery.share else taken.people
-            leaked = _join_words(f"{seen.each[name].leakage.estimate:.4g}" for name in limits)
-            looked = f"({people}; designed for {designed}, leaked {leaked})"
-            kept = f"holds for people, {sure}: the guess leaks at most {asked} {looked}"
+            kept = (
+                f"holds for people, {sure}: the guess leaks at most {asked} ({people}; designed "
+                f"for {designed})"
+            )
             if not taken.lottery.share:
                 return kept
-            perhaps = _join_words(f"{seen.each[name].at_most:.4g}" for name in limits)
             return (
-                f"{kept}; as that rule may leak {perhaps}, a lottery guesses for "
-                f"{100.0 * taken.lottery.share:.3g} % of the people, whoever they are"
+                f"{kept}; a lottery guesses for {100.0 * taken.lottery.share:.3g} % of the "
+                "people, whoever they are"
             )
         leasts = _join_words(f"{each:.2g}{about(name)}" for name, each in self.leasts.items())
-        why = f"who can promise about {leasts} at the least"
-        failed = self.tried[0]
-        near = [
-            name
-            for name, each in limits.items()
-            if self.leasts[name] <= each.amount < failed.people.each[name].at_most
-        ]
-        if near:
-            first = ((about(name), failed.people.each[name]) for name in near)
-            told = (
-                (f"{each.leakage.estimate:.2g} and perhaps {each.at_most:.2g}{words}")
-                for words, each in first
-            )
-            why = f"{why}, and for whom the most private one leaked {_join_words(told)}"
         return (
             "CONSTANT: the guess is always the same and leaks nothing; no other rule could be "
-            f"shown, {sure}, to keep {asked} with {people}, {why}"
+            f"shown, {sure}, to keep {asked} with {people}, who can promise about {leasts} at the "
+            "least"
         )
 
 
@@ -199,7 +188,7 @@ def try_ladder(
     for share in shares:
         made = design(share)
         people = look(made.rule)
-        lottery = people.dilution(asked, made.towards)
+        lottery = published_lottery(people, people.dilution(asked, made.towards))
         step = PeoplePoint(share, made, people, Lottery(0.0, made.towards))
         tried.append(step)
         if lottery.share:

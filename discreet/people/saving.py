@@ -21,7 +21,7 @@ from discreet.people.frontier import steps_of
 from discreet.people.graph import to_onnx
 from discreet.people.labels import by_name, unnamed
 from discreet.people.promise import LADDER, PeoplePoint, amounts
-from discreet.people.published import published_leakage
+from discreet.people.published import published_leakage, two_digits
 from discreet.problems.provenance import date_now, version_of
 from discreet.reports.card import card_data, card_page
 from discreet.reports.outputs import check_folder, write_folder
@@ -56,13 +56,15 @@ def save(
     )
     graph = to_onnx(private, rows)
     told = facts or {}
+    stated = {} if private.promise_ is None else private.promise_.leasts
+    leasts = {name: two_digits(least) for name, least in stated.items()}
     versions = {
         name: version_of(name) for name in ("discreet", "numpy", "scikit-learn", "onnx", "skl2onnx")
     }
     about = {
         "constant": private.constant_,
         "statement": private.statement_,
-        "least": None if private.promise_ is None else private.promise_.least,
+        "least": unnamed(leasts) if leasts else None,
         "asked": {**_request(private), **told.get("asked", {})},
         "data": {**private.data_, **told.get("data", {})},
         "tried": _trial_records(private.promise_),

@@ -18,10 +18,13 @@ from discreet.measures.measure import Measure
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.registry import measure_of
 from discreet.people.labels import (
+    RARE,
     TOGETHER,
     about,
+    by_name,
     column,
     columns_of,
+    encode_groups,
     encode_labels,
     groups,
 )
@@ -29,9 +32,6 @@ from discreet.problems.constraint import LeakageBudget, constraint_of
 from discreet.problems.frames import Codes
 from discreet.problems.problem import Problem, shares_of_bayes
 from discreet.problems.samples import each_secret
-
-RARE = "other groups"
-"""The label of all rare groups together."""
 
 _CHANCE = 20  # people below whom two columns may say the same by chance
 
@@ -171,7 +171,31 @@ def join_rare(secrets: Secrets, fitted: Codes, rare: str, least: int) -> Secrets
     return found
 
 
-def known_codes(values: Any, secrets: Mapping[Any, Labels]) -> dict[Any, Codes]:
+def stated_budgets(asked: Mapping[str, Any]) -> dict[Any, LeakageBudget]:
+    """The budgets that the file of a rule states, by sensitive column."""
+    measures = by_name(asked.get("measure"))
+    return {
+        name: LeakageBudget(np.inf if amount is None else amount, measure_of(measures[name]))
+        for name, amount in by_name(asked.get("budget")).items()
+    }
+
+
+def stated_groups(
+    labels: Labels, budgets: Mapping[Any, LeakageBudget]
+) -> dict[Any, tuple[Any, ...]]:
+    """The groups that each budget of a rule is about, from what its columns are called
+    (`design.group_labels`).
+    """
+    found: dict[Any, dict[Any, None]] = {name: {} for name in budgets}
+    for label in labels:
+        name = TOGETHER if TOGETHER in budgets else label[0]
+        alone = name == TOGETHER and not budgets[name].measure.conditional
+        group = label if alone else label[-1]
+        found[name][tuple(group) if isinstance(group, list) else group] = None
+    return {name: tuple(each) for name, each in found.items()}
+
+
+def codes_of(values: Any, secrets: Mapping[Any, Labels]) -> dict[Any, Codes]:
     """The codes of the sensitive features of other people, whose labels must be known; InputError
     for one that is new.
     """
@@ -189,15 +213,13 @@ def known_codes(values: Any, secrets: Mapping[Any, Labels]) -> dict[Any, Codes]:
 
 
 def _known(values: Any, what: str, labels: Labels) -> Codes:
-    found, codes = encode_labels(values, what, labels)
-    if RARE in labels:
-        codes = np.where(codes < len(labels), codes, labels.index(RARE))
-    elif len(found) > len(labels):
+    found, codes = encode_groups(values, what, labels)
+    if len(found) > len(labels):
         raise InputError(
             f"there is a group {found[-1]!r} that was not among those when the classifier was "
             "fitted; leave it out"
         )
-    return np.asarray(codes)
+    return codes
 
 
 def _named(values: Any) -> dict[Any, Any]:

@@ -159,13 +159,15 @@ def _top(card: Mapping[str, Any], budgets: Sequence[AskedBudget]) -> Facts:
     if people:
         sure = _confidence(people)
         for each in budgets:
-            leaks = f"{_at_most(each.of(people)['leakage_at_most'])}{each.unit}"
-            lines.append((f"leaks at most{each.about}, {sure}", leaks))
-        lines += [
-            ("errors", f"{100 * people['error']['estimate']:.1f} %"),
-            (f"one guess changes odds by at most, {sure}", f"{_at_most(people['odds']['high'])} ×"),
-            ("people looked at", f"{people['people']:,}"),
-        ]
+            own = each.of(people)
+            if own["leakage"] is not None:  # few people are left out
+                leaks = f"{_at_most(own['leakage_at_most'])}{each.unit}"
+                lines.append((f"leaks at most{each.about}, {sure}", leaks))
+        lines.append(("errors", f"{100 * people['error']['estimate']:.1f} %"))
+        if people["odds"] is not None:
+            odds = f"{_at_most(people['odds']['high'])} ×"
+            lines.append((f"one guess changes odds by at most, {sure}", odds))
+        lines.append(("people looked at", f"{people['people']:,}"))
     return Facts("", lines)
 
 
@@ -195,7 +197,7 @@ def evaluation_tables(found: Mapping[str, Any], selected: str | None = None) -> 
         Table(
             "Errors and leakage",
             ("", *numbers),
-            [(name, *_limits(each)) for name, each in leaks.items()],
+            [(name, *_limits(each)) for name, each in leaks.items() if each is not None],
             numbers,
         ),
         Table("How often each group gets each guess", ("group", "guess", *numbers), rates, numbers),
@@ -224,7 +226,8 @@ def _people(card: Mapping[str, Any]) -> list[Part]:
         f"{people['people']:,} people who had no part in the making of the classifiers. The "
         "limits hold with "
         f"{_confidence(people)}, all of them together but {apart}, for the population that these "
-        f"people come from. {drawn} “< 5” stands for fewer than five of them."
+        f"people come from. {drawn} “< 5” stands for fewer than five of them, and for what would "
+        "tell how many. Then no leakage is stated but the promise."
     )
     return [note, *evaluation_tables(people)]
 
@@ -294,8 +297,11 @@ def _trial_parts(
             own = each.of(row)
             line += [
                 _number(own["model_leakage"]),
-                _number(own["leakage"]),
-                _at_most(own["leakage_at_most"]),
+                *(
+                    ("< 5", "< 5")
+                    if own["leakage"] is None
+                    else (_number(own["leakage"]), _at_most(own["leakage_at_most"]))
+                ),
             ]
         verdict = "kept the budget" if row["passed"] else "not shown to keep it"
         if row["taken"]:

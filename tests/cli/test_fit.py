@@ -382,6 +382,34 @@ def test_groups_persons_and_rare_groups_are_options(place, tmp_path):
     assert "rare_groups" in refused(f"{asked} --rare drop --out {tmp_path / 'other'}")
 
 
+@pytest.mark.parametrize("hide", ["--hide sex", "--hide sex --hide south"])
+def test_a_group_that_nobody_named_belongs_to_the_rare_ones(place, tmp_path, hide):
+    """A promise about "other groups" is about everybody whose group was rare or not seen."""
+    renamed = {}
+    for name, others in (("people.csv", "xyz"), ("others.csv", "uvw")):
+        rows = [*csv.DictReader((place / name).read_text(encoding="utf-8").splitlines())]
+        for row in rows[::20]:
+            row["sex"] = others[int(row["age"]) % 3]
+        renamed[name] = tmp_path / name
+        with renamed[name].open("w", newline="", encoding="utf-8") as stream:
+            table = csv.DictWriter(stream, rows[0])
+            table.writeheader()
+            table.writerows(rows)
+    rule = tmp_path / "rule"
+    asked = f"{hide} --guess income --ignore customer --seed 0 --rare merge --rare-below 60"
+    fitted = run(f"fit {renamed['people.csv']} {asked} --leakage 0.3 --out {rule}")
+    assert fitted.exit_code == 0, fitted.stderr
+    found = run(f"evaluate {rule} {renamed['others.csv']} --json")
+    assert found.exit_code == 0, found.stderr
+    record = json.loads(found.stdout)
+    assert record["groups"][-1] == "other groups"
+    assert len(record["groups"]) == (3 if hide == "--hide sex" else 5)
+    assert not {"u", "v", "w"} & {*record["groups"]}
+    assert sum(map(sum, record["table"])) == pytest.approx(600)
+    # Each of several columns has its own values, as nobody joined them.
+    assert [len(each["groups"]) for each in record.get("secrets", {}).values()] in ([], [5, 2])
+
+
 def test_plan_says_how_many_people_a_promise_needs():
     found = run("plan --leakage 0.05 --measure parity-difference --groups 0.8,0.2 --json")
     needed = json.loads(found.stdout)["calibration_people"]

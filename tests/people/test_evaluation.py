@@ -377,27 +377,24 @@ def counted(table, **more):
 
 
 def test_a_file_states_no_count_of_fewer_than_five_people():
-    """Whichever of the counts from 0 to 4 it is, the table, the rates, and the shares are the
-    same, and every limit lies outside of the exact one.
+    """Whichever of the counts from 0 to 4 it is, the file is the same but for the errors, which are
+    not about groups, and every limit lies outside of the exact one. In a group of thirty people
+    two digits of the leakage would tell it.
     """
     records = []
     for count in range(5):
-        found = counted([[count, 120], [200 - count, 180]])
+        found = counted([[count, 120], [30 - count, 180]])
         for each, share in ((found, 0.0), (found.diluted(Lottery(0.5, np.array([0.0, 1.0]))), 0.5)):
             record = published(each)
             exact = each.to_dict()
             assert record["table"][0] == [None, (1.0 - share) * 120]
             assert [row["guesses"]["no"]["estimate"] is None for row in record["rates"]] == [1, 0]
-            for name, limits in record["leakages"].items():
-                assert limits["low"] <= exact["leakages"][name]["low"]
-                assert (limits["high"] or np.inf) >= (exact["leakages"][name]["high"] or np.inf)
-                assert limits["high"] is None or float(f"{limits['high']:.1e}") == limits["high"]
-            assert record["leakage_at_most"] >= exact["leakage_at_most"]
             for row, whole in zip(record["rates"], exact["rates"], strict=True):
                 for guess, limits in row["guesses"].items():
                     assert limits["low"] <= whole["guesses"][guess]["low"] + 1e-15
                     assert limits["high"] >= whole["guesses"][guess]["high"] - 1e-15
-            records.append((share, {name: record[name] for name in ("table", "rates")}))
+            del record["error"]
+            records.append((share, record))
     for share in (0.0, 0.5):
         assert len({json.dumps(each) for s, each in records if s == share}) == 1
     page = html(evaluation_tables(published(found)))
@@ -424,8 +421,8 @@ def test_few_people_of_a_combination_do_not_follow_from_the_columns_alone():
     for name in ("sex", "age"):
         for row in record["secrets"][name]["table"]:
             assert all(count % 20 == 0 for count in row)
-    least = published_leakage(found, "sex")["leakage_at_most"]
-    assert found.secrets["sex"].at_most <= least < 1.1 * found.secrets["sex"].at_most
+    assert published_leakage(found, "sex")["leakage_at_most"] == found.secrets["sex"].at_most
+    assert published_leakage(found, "") == {"leakage": None, "leakage_at_most": None}
 
 
 def test_a_group_of_few_people_has_no_share():

@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 import discreet as ds
 from discreet.measures.registry import CONDITIONAL, MEASURES, measure_of
 from discreet.people.extremes import leakage_of, lowest_of
+from discreet.people.labels import RARE
 from discreet.people.monitor import _watched
-from discreet.people.secrets import RARE
 from discreet.problems.constraint import LeakageBudget
 
 GROUPS = ("f", "m")

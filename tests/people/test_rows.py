@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import discreet as ds
+from discreet.people.labels import RARE
 from discreet.people.rows import Rows, one_row_each, persons_of
-from discreet.people.secrets import RARE
 
 pytest.importorskip("sklearn", reason="the extra `people` is not installed")
 
@@ -120,6 +120,22 @@ def test_rare_groups_are_one_or_left_out(how):
         classifier(rare_groups="drop").fit(table, truth, sensitive_features=group)
     with pytest.raises(ds.InputError, match="rare_below"):
         classifier(rare_groups=how, rare_below=5000).fit(table, truth, sensitive_features=group)
+
+
+def test_a_rule_does_not_tell_how_few_people_of_a_group_got_a_guess():
+    """The leakage of a group of seven follows from its counts, so neither the sentence nor the
+    file states it, and the share of the lottery has two digits.
+    """
+    table, truth, group = population(1200)
+    group[:14] = "x"
+    private = classifier(budget=0.1).fit(table, truth, sensitive_features=group)
+    lottery = private.promise_.taken.lottery.share
+    assert 0.0 < lottery == 1.0 - float(f"{1.0 - lottery:.1e}")
+    assert private.evaluation_.at_most <= 0.1
+    exact = private.evaluation_.before.leakage.estimate
+    people = private.rule_.document["about"]["people"]
+    assert people["leakage"] is people["leakage_at_most"] is None
+    assert f"{exact:.4g}" not in private.rule_.text
 
 
 def test_of_several_columns_each_has_its_groups():

@@ -1,0 +1,93 @@
+"""Tables of Polars go in wherever those of pandas do, and guesses come out as a Polars column."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+import discreet as ds
+from discreet.people import probabilities
+
+pl = pytest.importorskip("polars")
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """The same people twice: numbers, texts, times and missing cells."""
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 80, 600)
+    sex = np.where(rng.random(600) < 1 / (1 + np.exp((49 - age) / 12)), "m", "f")
+    paid = np.where(rng.random(600) < 1 / (1 + np.exp((49 - age) / 8)), "yes", "no")
+    columns = {
+        "age": age.tolist(),
+        "hours": [None if k % 7 == 0 else float(k % 50) for k in range(600)],
+        "job": rng.choice(["clerk", "cook", None], 600).tolist(),
+        "since": (pd.Timestamp("2020-01-01") + pd.to_timedelta(age, "D")).to_pydatetime().tolist(),
+    }
+    hidden = {"sex": sex.tolist(), "south": rng.choice(["a", "b"], 600).tolist()}
+    return [
+        (kind(columns), kind(hidden), series("paid", paid))
+        for kind, series in (
+            (pd.DataFrame, lambda name, values: pd.Series(values, name=name)),
+            (pl.DataFrame, lambda name, values: pl.Series(name, values.tolist())),
+        )
+    ]
+
+
+@pytest.fixture(scope="module")
+def fitted(tables):
+    def small(categories, enough, seed):
+        return HistGradientBoostingClassifier(
+            max_iter=5, categorical_features=categories, random_state=seed
+        )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(probabilities, "_boosting", small)
+        return [
+            ds.PrivateClassifier(budget=0.3, random_state=0).fit(
+                seen, truth, sensitive_features=hidden
+            )
+            for seen, hidden, truth in tables
+        ]
+
+
+def test_a_classifier_is_the_same_for_polars_and_pandas(fitted, tables):
+    ours, theirs = fitted
+    assert ours.statement_ == theirs.statement_
+    assert ours.groups_ == theirs.groups_
+    (first, *_), (second, *_) = tables
+    chances = [ours.predict_proba(first), theirs.predict_proba(second)]
+    np.testing.assert_array_equal(*chances)
+    guesses = theirs.predict(second, range(600))
+    assert isinstance(guesses, pl.Series)
+    assert guesses.name == "guess"
+    assert guesses.to_list() == ours.predict(first, range(600)).tolist()
+    assert isinstance(ours.predict(first, range(600)), np.ndarray)
+
+
+def test_a_deployed_rule_reads_polars(fitted, tables, tmp_path):
+    second, hidden, truth = tables[1]
+    fitted[1].save(tmp_path / "rule", second)
+    rule = ds.DeployedRule.load(tmp_path / "rule")
+    guesses = rule.predict(second, range(600))
+    assert isinstance(guesses, pl.Series)
+    assert guesses.to_list() == fitted[1].predict(second, range(600)).to_list()
+    assert rule.predict(tables[0][0], range(600)).tolist() == guesses.to_list()
+    of_rule = ds.evaluate(rule, second, truth, sensitive_features=hidden, ids=range(600))
+    of_guesses = ds.evaluate(guesses, None, truth, sensitive_features=hidden)
+    assert of_rule.to_dict() == of_guesses.to_dict()
+    assert of_rule.cohort_statement() == of_guesses.cohort_statement()
+
+
+def test_an_evaluation_is_the_same_for_polars_and_pandas(tables):
+    found = [
+        ds.evaluate(truth, None, truth, sensitive_features=hidden).to_dict()
+        for _, hidden, truth in tables
+    ]
+    assert found[0] == found[1]
+    assert found[0]["groups"][0] == "sex=f, south=a"
+    curve = [
+        ds.evaluate(truth, None, truth, sensitive_features=hidden["sex"]).to_dict()
+        for _, hidden, truth in tables
+    ]
+    assert curve[0] == curve[1]
