@@ -108,12 +108,12 @@ def solve_by_sifting(
     """The optimal vertex of a linear problem, from a tilt [m, n]; the nearer, the sooner.
 
     columns: an interior estimator [m, N], where one is known: outcomes that hesitate are
-    candidates. far: whether the tilt may be far off. None where HiGHS finds no solution, if a
-    program would be too large, or if rounding leaves more than the relative gap. From a gap of 1e-7
-    on (`Precision.drawn`), if the precision asks for less, a point within it is enough. After the
-    deadline, on the clock of time.perf_counter, the answer of the last program is returned; one is
-    always solved. Such points keep their budgets to the tolerances of HiGHS only. Outcomes and
-    private values need positive probability.
+    candidates. far: whether the tilt may be far off. None where HiGHS finds no solution, or if a
+    program would be too large. "stalled" where rounding leaves more than the relative gap. From a
+    gap of 1e-7 on (`Precision.drawn`), if the precision asks for less, a point within it is enough.
+    After the deadline, on the clock of time.perf_counter, the answer of the last program is
+    returned; one is always solved. Such points keep their budgets to the tolerances of HiGHS only.
+    Outcomes and private values need positive probability.
     """
     sifting = _Sifting(problem, precision, gap, deadline)
     if far:
@@ -143,6 +143,10 @@ class _Answer:
     wrong: NDArray[np.bool_]
     error: float
     width: float
+
+    def ending(self, reason: str) -> Ending:
+        """The end with that reason, at this answer."""
+        return Ending(reason, 0, self.width / max(self.error, Precision.nonzero))
 
 
 class _Sifting:
@@ -231,14 +235,14 @@ class _Sifting:
             kept = not exact or widest or _keeps(self._problem, answer.point.columns)
             late = time.perf_counter() > self._deadline
             if not kept and not late:
-                self._widened *= 4.0
+                if not self._relabel(answer):
+                    self._widened *= 4.0
                 continue
             within = answer.width <= self._gap * answer.error
             if self._is_optimal(answer, exact and kept) or (self._rough and within):
-                return (answer.point, Ending("optimal", 0, self._gap)) if within else None
+                return answer.point, answer.ending("optimal" if within else "stalled")
             if late:
-                width = answer.width / max(answer.error, self._precision.nonzero)
-                return answer.point, Ending("time limit", 0, width)
+                return answer.point, answer.ending("time limit")
             if 0 < self._shared < self._contradicted(answer):
                 self._restart()
             else:
@@ -262,6 +266,17 @@ class _Sifting:
         error = float(np.vdot(columns, problem.loss))
         width = error - float(least.sum()) + program.price_of_budgets(prices)
         return _Answer(small, Point(columns, tilt, prices), losses, wasted, wrong, error, width)
+
+    def _relabel(self, answer: _Answer) -> bool:
+        """Label each outcome of the program by its likeliest guess; whether that changes a label.
+
+        What a label keeps is one less the shares that move, which has few digits if it is small.
+        """
+        likeliest = answer.point.columns.argmax(axis=0)
+        changed = (likeliest != self._labels) & answer.small.alone.take(answer.small.place)
+        self._labels = np.where(changed, likeliest, self._labels)
+        self._held |= changed & (answer.point.columns > 0.0)
+        return bool(changed.any())
 
     def _contradicted(self, answer: _Answer) -> int:
         """How many outcomes the duals contradict that were no candidates."""
