@@ -232,7 +232,7 @@ class _Sifting:
                 self._shared = 0  # sums may get any guess, so that there is a solution
                 continue
             widest = self._widened >= self._precision.certain
-            kept = not exact or widest or _keeps(self._problem, answer.point.columns)
+            kept = not exact or widest or keeps_budgets(self._problem, answer.point.columns)
             late = time.perf_counter() > self._deadline
             if not kept and not late:
                 if not self._relabel(answer):
@@ -805,7 +805,7 @@ def _solution(solver: Highs) -> tuple[Array, Array] | None:
     return np.array(solution.col_value), np.array(solution.row_dual)
 
 
-def _keeps(problem: Problem, columns: Array) -> bool:
+def keeps_budgets(problem: Problem, columns: Array) -> bool:
     """Whether columns [m, N] keep all budgets, also if the masses of outcomes are rounded once.
 
     The judge moves secrets that must not leak to exact privacy, by up to the rounding of sums,

@@ -48,7 +48,7 @@ from discreet.backends.tilt.passes import (
     shell_top,
     wanted_margin,
 )
-from discreet.backends.tilt.program import is_linear, solve_by_sifting
+from discreet.backends.tilt.program import is_linear, keeps_budgets, solve_by_sifting
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import one_hot
 from discreet.numerics.tilted_losses import least_two
@@ -166,8 +166,8 @@ def saving_passes(blocks: Blocks) -> int:
 def solve_whole(
     problem: Problem, precision: Precision, gap: float, limits: Limits, near: Array | None = None
 ) -> tuple[Point, Ending]:
-    """The optimum of the small problem: by sifting if it is linear, else by the interior point with
-    its crossover.
+    """The optimum of the small problem: by sifting if it is linear, else, or where rounding stops
+    sifting, by the interior point with its crossover.
 
     near: a tilt that tells sifting where to begin. The Bayes rule must not keep the budget.
     """
@@ -177,9 +177,9 @@ def solve_whole(
         found = solve_by_sifting(
             problem, start, precision, gap=gap, far=True, deadline=limits.deadline
         )
-    if found is not None:
+    if found is not None and (found[1].optimal or limits.late):
         return found
-    return solve_interior(
+    point, ending = solve_interior(
         model_of(problem, precision),
         gap=gap,
         max_iterations=limits.iterations,
@@ -188,6 +188,9 @@ def solve_whole(
             problem, at.tilt, at.multipliers, precision, at.columns, gap, limits.deadline
         ),
     )
+    if found is None or (ending.optimal and keeps_budgets(problem, point.columns)):
+        return point, ending
+    return found
 
 
 def solve_in_rounds(
