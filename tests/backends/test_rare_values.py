@@ -235,3 +235,10 @@ def test_an_optimum_that_rounding_does_not_resolve_is_stated():
     gain = GLeakage([[5.0, 4.0], [7.0, 5.0], [2.0, 3.0], [1.0, 8.0], [4.0, 6.0]])
     found = solve(Problem(p_xz / p_xz.sum(), loss, 0.0, measure=gain), "tilt")
     assert found.certificate.relative_gap < 1e-5
+
+
+@pytest.mark.parametrize("index", [2424, 3849])
+def test_the_interior_point_solves_what_rounding_stops_in_a_linear_program(load, index):
+    """Tolerances of HiGHS are shares of the largest loss, and these optima are 1e-18 of it."""
+    problem = load("campaigns.gains").drawn(1, index)[1]
+    assert solve(problem, "tilt").certificate.relative_gap < 1e-6
