@@ -106,8 +106,7 @@ class SequenceForm(Unlifted):
         if problem.oblivious or problem.bayes_leakage <= problem.budget:
             return Raw(SLACK, Answer(problem.bayes_rule, none, prices))
         if problem.constant_error <= problem.bayes_error:
-            constant = CausalRule.constant(problem.tree, int(problem.constant_errors.argmin()))
-            return Raw("optimal: a constant guess", Answer(constant, none, prices))
+            return Raw("optimal: a constant guess", Answer(_constant(problem), none, prices))
         if problem.perfect:
             rule, tilt, claimed, rounds = _perfect(problem, Precision.of(problem, options.gap))
             return Raw(claimed, Answer(rule, tilt, prices), rounds)
@@ -357,11 +356,18 @@ class _CausalModel:
     def proof(self, tilt: Array, price: float) -> tuple[float, Array]:
         """The lower bound that a tilt [m, n] proves by a backward pass, and the tilt lowered until
         it is feasible.
+
+        Tilts that are small beside the price, as they are under tiny budgets, are lowered by a mean
+        of what their exponentials differ from one by.
         """
         largest = tilt.max(axis=1, keepdims=True)
-        lowered = (
-            tilt - largest - price * np.log(np.exp((tilt - largest) / price) @ self.p_x)[:, None]
+        exponents = (tilt - largest) / price
+        log_means = np.where(
+            exponents.min(axis=1) > -1.0,
+            np.log1p(np.expm1(np.maximum(exponents, -1.0)) @ self.p_x),
+            np.log(np.exp(exponents) @ self.p_x),
         )
+        lowered = tilt - largest - price * log_means[:, None]
         return self.tree.least(self.loss + lowered @ self.p_xz) - price * self.budget, lowered
 
 
@@ -419,6 +425,9 @@ class _InteriorPoint:
             return Raw("optimal", self._answer(self._rule(self._best)), rounds)
         private, tilt, _, _ = _perfect(self._problem, self._precision)
         self._offer_perfect(tilt)
+        law = self._problem.noncausal.output_law(private.dense())
+        if law.leakage_ceiling() > self._problem.budget:  # what rounding leaves
+            private = _constant(self._problem)
         rules = [private] if self._best is None else [private, self._rule(self._best)]
         best = min(rules, key=self._problem.error_probability)
         return Raw(f"stopped after {rounds} steps", self._answer(best), rounds)
@@ -443,7 +452,7 @@ class _InteriorPoint:
     def _narrow(self) -> bool:
         return (
             self._best is not None
-            and self._upper - self._lower <= self._precision.bracket * self._upper
+            and abs(self._upper - self._lower) <= self._precision.bracket * self._upper
         )
 
     @property
@@ -554,6 +563,11 @@ class _InteriorPoint:
         return blocks
 
 
+def _constant(problem: CausalProblem) -> CausalRule:
+    """The best of the rules that always make the same guesses."""
+    return CausalRule.constant(problem.tree, int(problem.constant_errors.argmin()))
+
+
 def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, Array, str, int]:
     """The rule and the tilt [m, n] at budget 0, whatever the budget of the problem, with a claim
     and a count of programs.
@@ -563,7 +577,7 @@ def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, 
     is a relaxation, so that its tilt may prove more; the best tilt and the best rule that leaks
     nothing count.
     """
-    constant = CausalRule.constant(problem.tree, int(problem.constant_errors.argmin()))
+    constant = _constant(problem)
     every = _Private.of(problem)
     proofs = [_flatten_tilt(problem, every.above(value)) for value in _FLATTENED]
     bound, tilt = max(proofs, key=itemgetter(0))

@@ -74,6 +74,10 @@ if TYPE_CHECKING:
 # a total this close to one counts as one: dividing by it again would only change last digits
 ROUNDED_TOTAL = 2.0**-50
 _UNBOUND = LeakageBudget(math.inf)
+_RARE = 2.0**-10
+"""All values but one are rare if they are less likely by this factor together: a difference of the
+masses of that one has ten bits fewer than theirs.
+"""
 LARGEST_LOSS = 1e100  # keeps every product of the judge within range
 
 
@@ -363,6 +367,9 @@ class Problem(Constrained):
     def deviations(self) -> Array:
         """a_jl − π_j w_l [n, N]: how far X and the outcome are from independence, given the value
         of each group of rows.
+
+        Where all values but one are rare, the row of that one is what the others add up to, with
+        the other sign: a difference of its own masses would be rounding.
         """
         phi = np.empty_like(self.p_xz)
         for term in self.terms:
@@ -371,7 +378,12 @@ class Problem(Constrained):
                 if term.measure.conditional:
                     prior = prior / (prior.sum() or 1.0)
                 mass = self.p_xz[rows].sum(axis=0)
-                np.subtract(self.p_xz[rows], prior[:, None] * mass, out=phi[rows])
+                apart = self.p_xz[rows] - prior[:, None] * mass
+                likeliest = prior.argmax()
+                if prior.sum() - prior[likeliest] < _RARE * prior[likeliest]:
+                    apart[likeliest] = 0.0
+                    apart[likeliest] -= apart.sum(axis=0)
+                phi[rows] = apart
         return _frozen(phi)
 
     @cached_property

@@ -178,3 +178,67 @@ def test_a_rare_secret_beside_others_costs_no_accuracy(index, cause, monkeypatch
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
     problem = importlib.import_module("campaigns.rare").rare_secrets(1, index)[1]
     assert solve(problem, "tilt").status is Status.CERTIFIED, cause
+
+
+@pytest.mark.parametrize(
+    ("shape", "seed", "probability"),
+    [
+        ((2, 4, 4), 19, 1e-11),
+        ((2, 4, 4), 136, 1e-12),
+        ((2, 3, 4), 17, 1e-11),
+        ((2, 4, 4), 23, 1e-11),
+    ],
+)
+def test_perfect_privacy_about_a_rare_value_ends_at_the_optimal_vertex(shape, seed, probability):
+    """A difference of the common value's masses is rounding, which looked like an equation more."""
+    problem = Problem.from_joint(rare_joint(seed, shape, probability), 0.0)
+    assert np.abs(problem.deviations.sum(axis=0)).max() == 0.0
+    assert solve(problem, "tilt").status is Status.CERTIFIED
+
+
+def test_a_large_order_about_a_rare_value_is_certified():
+    joint = [
+        [4.01e-14, 3.25e-12, 2.36e-13, 1.3e-13, 4.26e-13],
+        [0.0729, 0.59, 0.0676, 0.0379, 0.231],
+    ]
+    loss = [
+        [0.0729, 0.0468, 0.067, 1.3e-13, 0.229],
+        [0.0729, 0.59, 0.00059, 0.0379, 0.0163],
+        [4.01e-14, 0.543, 0.0676, 0.0379, 0.217],
+    ]
+    p_xz = np.array(joint)
+    problem = Problem(p_xz / p_xz.sum(), loss, 0.0010231986353350362, measure="sibson:alpha=100")
+    assert solve(problem, "tilt").status is Status.CERTIFIED
+
+
+def test_a_guess_that_is_made_for_a_rare_value_alone_keeps_the_digits_of_its_shares():
+    """It gets 2e-13 of a common outcome, which was what other shares left of one; and an optimum
+    that rounding does not resolve to the gap is stated all the same.
+    """
+    p_xz = np.array(
+        [[0.576, 0.303, 0.0, 0.121, 0.0], [1.01e-12, 0.0, 1.48e-13, 2.09e-12, 2.09e-13]]
+    )
+    loss = [
+        [0.576, 0.303, 0.0, 2.09e-12, 2.09e-13],
+        [0.576, 0.0, 1.48e-13, 0.121, 2.09e-13],
+        [2.51e-13, 0.303, 1.48e-13, 0.121, 2.09e-13],
+        [0.576, 0.303, 1.48e-13, 0.121, 0.0],
+    ]
+    gain = GLeakage([[5.0, 3.0], [2.0, 1.0], [1.0, 4.0]])
+    found = solve(Problem(p_xz / p_xz.sum(), loss, 4e-18, measure=gain), "tilt").certificate
+    assert found.upper < 1.05 * found.lower < 3e-12
+
+
+def test_an_optimum_that_rounding_does_not_resolve_is_stated():
+    p_xz = np.array([[0.955, 0.0444, 1.26e-11], [0.00014, 0.0, 1.02e-07]])
+    loss = [[1.09e-17, 0.0444, 1.02e-7], [0.956, 4.02e-23, 1.02e-7], [0.956, 0.0444, 1.26e-11]]
+    gain = GLeakage([[5.0, 4.0], [7.0, 5.0], [2.0, 3.0], [1.0, 8.0], [4.0, 6.0]])
+    found = solve(Problem(p_xz / p_xz.sum(), loss, 0.0, measure=gain), "tilt")
+    assert found.certificate.relative_gap < 1e-5
+
+
+@pytest.mark.parametrize("index", [2424, 3849])
+def test_the_interior_point_solves_what_rounding_stops_in_a_linear_program(load, index):
+    """Tolerances of HiGHS are shares of the largest loss, and these optima are 1e-18 of it."""
+    problem = load("campaigns.gains").drawn(1, index)[1]
+    assert solve(problem, "tilt").certificate.relative_gap < 1e-6

@@ -114,6 +114,27 @@ def test_an_error_that_is_negligible_is_certified(change, share):
     certified(problem.with_budget(share * problem.bayes_leakage))
 
 
+@pytest.mark.parametrize("seed", [0, 2, 3])
+@pytest.mark.parametrize("budget", [1e-13, 1e-16, 2e-21, 2e-25, 1e-27])
+def test_a_tiny_budget_errs_hardly_less_than_none(seed, budget):
+    """Next to a price of 1e17 the rounding of exponentials had proven more than the truth."""
+    problem = drawn(seed, 2)
+    found = ds.solve(problem.with_budget(budget))
+    assert found.status in (ds.Status.CERTIFIED, ds.Status.INACCURATE)
+    assert found.certificate.relative_gap < 1e-7
+    private = certified(problem.with_budget(0.0))
+    assert found.certificate.lower <= private.certificate.upper
+
+
+@pytest.mark.parametrize("budget", [1e-30, 1.7e-165, 1e-300])
+def test_no_budget_is_violated_that_rounding_exceeds(budget):
+    """A rule other than a constant leaks about 1e-29 nats by rounding."""
+    problem = drawn(0, 2)
+    found = ds.solve(problem.with_budget(budget))
+    assert found.status is ds.Status.INACCURATE
+    assert found.certificate.upper <= problem.constant_error * (1.0 + 1e-12)
+
+
 @settings(max_examples=15, deadline=None)
 @given(SEEDS, st.sampled_from([0.0, 1e-4, 0.2, 0.7, 1.1]))
 def test_one_step_is_an_ordinary_problem(seed, share):

@@ -111,12 +111,12 @@ def solve_by_sifting(
     takes less time.
 
     columns: an interior estimator [m, N] if known, whose undecided outcomes become candidates. far:
-    whether the tilt may be far from the optimum. Return None if HiGHS finds no solution, if a
-    program would be too large, or if rounding leaves more than the relative gap. If `gap` is at
-    least 1e-7 (`Precision.drawn`) and looser than the precision requires, stop once the bracket is
-    within `gap`. After the deadline, on the clock of time.perf_counter, return the answer of the
-    last program; at least one is always solved. Such points keep their budgets only to the
-    tolerances of HiGHS. Outcomes and private values need positive probability.
+    whether the tilt may be far from the optimum. Return None if HiGHS finds no solution, or if a
+    program would be too large. The ending is "stalled" if rounding leaves more than the relative
+    gap. If `gap` is at least 1e-7 (`Precision.drawn`) and looser than the precision requires, stop
+    once the bracket is within `gap`. After the deadline, on the clock of time.perf_counter, return
+    the answer of the last program; at least one is always solved. Such points keep their budgets
+    only to the tolerances of HiGHS. Outcomes and private values need positive probability.
     """
     sifting = _Sifting(problem, precision, gap, deadline)
     if far:
@@ -146,6 +146,10 @@ class _Answer:
     wrong: NDArray[np.bool_]
     error: float
     width: float
+
+    def ending(self, reason: str) -> Ending:
+        """The end with that reason, at this answer."""
+        return Ending(reason, 0, self.width / max(self.error, Precision.nonzero))
 
 
 class _Sifting:
@@ -234,17 +238,17 @@ class _Sifting:
                 self._shared = 0  # the sums may get any guess, which guarantees a solution
                 continue
             widest = self._widened >= self._precision.certain
-            kept = not exact or widest or _keeps(self._problem, answer.point.columns)
+            kept = not exact or widest or keeps_budgets(self._problem, answer.point.columns)
             late = time.perf_counter() > self._deadline
             if not kept and not late:
-                self._widened *= 4.0
+                if not self._relabel(answer):
+                    self._widened *= 4.0
                 continue
             within = answer.width <= self._gap * answer.error
             if self._is_optimal(answer, exact and kept) or (self._rough and within):
-                return (answer.point, Ending("optimal", 0, self._gap)) if within else None
+                return answer.point, answer.ending("optimal" if within else "stalled")
             if late:
-                width = answer.width / max(answer.error, self._precision.nonzero)
-                return answer.point, Ending("time limit", 0, width)
+                return answer.point, answer.ending("time limit")
             if 0 < self._shared < self._contradicted(answer):
                 self._restart()
             else:
@@ -268,6 +272,17 @@ class _Sifting:
         error = float(np.vdot(columns, problem.loss))
         width = error - float(least.sum()) + program.price_of_budgets(prices)
         return _Answer(small, Point(columns, tilt, prices), losses, wasted, wrong, error, width)
+
+    def _relabel(self, answer: _Answer) -> bool:
+        """Label each outcome of the program by its likeliest guess; whether that changes a label.
+
+        What a label keeps is one less the shares that move, which has few digits if it is small.
+        """
+        likeliest = answer.point.columns.argmax(axis=0)
+        changed = (likeliest != self._labels) & answer.small.alone.take(answer.small.place)
+        self._labels = np.where(changed, likeliest, self._labels)
+        self._held |= changed & (answer.point.columns > 0.0)
+        return bool(changed.any())
 
     def _contradicted(self, answer: _Answer) -> int:
         """Return the number of outcomes that contradict the duals and were not candidates."""
@@ -804,7 +819,7 @@ def _solution(solver: Highs) -> tuple[Array, Array] | None:
     return np.array(solution.col_value), np.array(solution.row_dual)
 
 
-def _keeps(problem: Problem, columns: Array) -> bool:
+def keeps_budgets(problem: Problem, columns: Array) -> bool:
     """Return True if columns [m, N] keep all budgets, even after the masses of outcomes are rounded
     once.
 

@@ -50,7 +50,7 @@ from discreet.backends.tilt.passes import (
     shell_top,
     wanted_margin,
 )
-from discreet.backends.tilt.program import is_linear, solve_by_sifting
+from discreet.backends.tilt.program import is_linear, keeps_budgets, solve_by_sifting
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import one_hot
 from discreet.numerics.tilted_losses import least_two
@@ -175,8 +175,8 @@ def solve_whole(
     limits: WorkLimits,
     near: Array | None = None,
 ) -> tuple[Point, Ending]:
-    """Return the optimum of a small problem: by sifting if it is linear, else by the interior point
-    with its crossover.
+    """Return the optimum of a small problem: by sifting if it is linear, otherwise, or if rounding
+    stops sifting, by the interior point with its crossover.
 
     near: a tilt from which sifting starts. The Bayes rule must exceed the budget.
     """
@@ -186,9 +186,9 @@ def solve_whole(
         sifted = solve_by_sifting(
             problem, start, precision, gap=gap, far=True, deadline=limits.deadline
         )
-    if sifted is not None:
+    if sifted is not None and (sifted[1].optimal or limits.late):
         return sifted
-    return solve_interior(
+    point, ending = solve_interior(
         model_of(problem, precision),
         gap=gap,
         max_iterations=limits.iterations,
@@ -197,6 +197,9 @@ def solve_whole(
             problem, at.tilt, at.multipliers, precision, at.columns, gap, limits.deadline
         ),
     )
+    if sifted is None or (ending.optimal and keeps_budgets(problem, point.columns)):
+        return point, ending
+    return sifted
 
 
 def solve_in_rounds(

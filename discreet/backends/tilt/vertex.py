@@ -509,6 +509,7 @@ class Vertex:
             return None
         multipliers = no_multipliers(self._problem.terms)
         duals = np.zeros_like(tilt)
+        ratios = np.zeros_like(tilt)
         joint = np.zeros_like(tilt)
         for k, group in enumerate(self._groups):
             rows = group.rows
@@ -516,8 +517,9 @@ class Vertex:
                 duals[:, rows] = at.exact[:, rows] - (at.exact[:, rows] @ group.p_x)[:, None]
                 joint[:, rows] = group.p_x
                 continue
-            ratio = np.maximum(state.masses[k][:, None] * (1.0 + state.ratios[k]), UNIT)
-            joint[:, rows] = ratio * group.p_x
+            masses = np.maximum(state.masses[k], Precision.nonzero)[:, None]
+            ratios[:, rows] = np.maximum(state.ratios[k], UNIT / masses - 1.0)
+            joint[:, rows] = masses * (1.0 + ratios[:, rows]) * group.p_x
             if group.term.measure.scope is Scope.TOTAL:
                 multipliers[group.number] = at.binding.get((group.number, -1), 0.0)
             price = multipliers[group.number]
@@ -527,27 +529,29 @@ class Vertex:
                 own = tilt[group.never, rows]
                 over = group.term.measure.ceiling(own, group.p_x, price, exact_level(group.term))
                 duals[group.never, rows] = own - over[:, None]
-        equal = self._equal(duals, joint)
+        equal = self._equal(duals, joint, ratios)
         return None if equal is None else Point(columns, equal, multipliers)
 
-    def _equal(self, tilt: Array, joint: Array) -> Array | None:
+    def _equal(self, tilt: Array, joint: Array, ratios: Array) -> Array | None:
         """Return the cheapest tilt [m, n] for the law u [m, n] that equalises the losses of ties
         after the shares were rounded.
 
         A change δ with Σ_j u_ij δ_ij = 0 in every group leaves h_i unchanged to first order, and
-        costs Σ_ij u_ij δ_ij² / (2 μ).
+        costs Σ_ij u_ij δ_ij² / (2 μ). The change of u by a share, minus its mass times the
+        posterior, is computed from deviations and from ratios minus one [m, n], which are small
+        for rare values.
         """
-        by_joint = np.empty_like(self._by_deviation)
-        raised = np.empty_like(self._by_deviation)
+        unequal = -self._lost
+        apart = self._by_deviation.copy()
         for group in self._groups:
-            law = joint[:, group.rows]
-            by_joint[:, :, group.rows] = group.by_joint
-            posterior = law / law.sum(axis=1)[:, None]
-            raised[:, :, group.rows] = group.by_mass[:, :, None] * posterior
+            part = ratios[:, group.rows]
+            mean = (part @ group.p_x)[:, None]
+            posterior = group.p_x * (part - mean) / (1.0 + mean)
+            apart[:, :, group.rows] -= group.by_mass[:, :, None] * posterior
+            unequal = unequal - (group.by_joint * tilt[:, group.rows]).sum(axis=(1, 2))
         scale = np.sqrt(joint)
-        effect = ((by_joint - raised) / scale).reshape(len(by_joint), -1)
+        effect = (apart / scale).reshape(len(apart), -1)
         size = sizes(effect)
-        unequal = -self._lost - by_joint.reshape(len(by_joint), -1) @ tilt.ravel()
         move = least_norm(effect / size[:, None], unequal / size)
         return None if move is None else tilt + move.reshape(tilt.shape) / scale
 
@@ -566,7 +570,7 @@ def proven_width(problem: Problem, at: Point, precision: Precision) -> float:
 
     It is a sum of terms ≥ 0: the loss of the columns relative to the best guess of each outcome,
     the infeasibility of the tilt, and the unused budgets. At a vertex Σ t·u is Σ μ times the
-    leakages.
+    leakages. A sum below 0 consists of rounding errors of large tilts, and counts by its size.
     """
     losses = problem.loss + at.tilt @ problem.p_xz
     law = plain_law(problem, at.columns)
@@ -589,7 +593,7 @@ def proven_width(problem: Problem, at: Point, precision: Precision) -> float:
             wasted += price * max(0.0, term.level * (1.0 - undercut) - level)
     losses -= losses.min(axis=0)
     error = max(float(np.vdot(at.columns, problem.loss)), Precision.nonzero)
-    return (wasted + float(np.vdot(at.columns, losses))) / error
+    return abs(wasted + float(np.vdot(at.columns, losses))) / error
 
 
 def exact_level(term: Term) -> float:
