@@ -1,7 +1,7 @@
-"""The judge: what is true of an answer, computed from the problem's own numbers and nothing else.
+"""The judge: what is proven about an answer, computed only from the numbers of the problem.
 
-`certify` takes any answer and any duals, even garbage, and repairs both. It imports no backend, no
-backend calls it, and it keeps nothing between calls. Law: lower ≤ upper for any input.
+`certify` accepts any answer and any duals, however poor, and repairs both. It imports no backend,
+no backend calls it, and it has no state. Law: lower ≤ upper for any input.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The judge's case: an answer to a problem as sums, found in one pass over the outcomes.
+"""A case of the judge: an answer to a problem as sums, computed in one pass over the outcomes.
 
-Every rule is judged on a problem over outcomes: a rule on intervals on its own partition, a rule of
-guesses over time as the matrix of all guesses given all measurements. A rule that lists the guess
-of every outcome is summed anew when it is blended. The law of (X, Ŷ) is linear in the estimator, so
-for any other rule blending towards a guess that ignores the outcome changes only m·n numbers. The
-totals that a problem in blocks states make the duals feasible before the pass; those found in it
-correct them afterwards.
+Every rule is judged on a problem over outcomes: a rule on intervals on its own partition, a rule
+for guesses over time as the matrix of all guesses given all measurements. A rule that lists the
+guess of every outcome is summed again when it is blended. The law of (X, Ŷ) is linear in the
+estimator, so for any other rule, blending towards a guess that is independent of the outcome
+changes only m·n numbers. The totals stated by a problem in blocks make the duals feasible before
+the pass; the totals summed in the pass correct them afterwards.
 
 Source: docs/theory.md, sections 8 (the certificate), 17 (densities), 18 (one pass; truncation) and
 24 (guesses over time).
@@ -60,13 +60,13 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What a pass finds of consecutive outcomes under a rule.
+    """The result of a pass over consecutive outcomes under a rule.
 
-    outcomes   how many they are
-    sums       under the rule and the duals
-    totals     of (p_xz, loss), of problems in blocks      double-double [n + m]
-    last       the last outcome's p_xz [n] and loss [m], of problems in blocks
-    moves      where the guess must be private, those that its draws allow
+    outcomes   number of outcomes
+    sums       sums under the rule and the duals
+    totals     of (p_xz, loss), for problems in blocks      double-double [n + m]
+    last       p_xz [n] and loss [m] of the last outcome, for problems in blocks
+    moves      moves that the drawn guesses allow, if the guess must be private
     """
 
     outcomes: int
@@ -77,7 +77,7 @@ class _Found:
 
 
 def _together(parts: list[_Found]) -> _Found:
-    """What was found of consecutive outcomes, put together."""
+    """Merge the results for consecutive outcomes."""
     return _Found(
         sum(part.outcomes for part in parts),
         reduce(Sums.plus, [part.sums for part in parts]),
@@ -89,13 +89,14 @@ def _together(parts: list[_Found]) -> _Found:
 
 @dataclass(frozen=True, eq=False)
 class _Visit:
-    """The judge's work on one chunk: the sums under a rule and a feasible tilt.
+    """The work of the judge on one chunk: the sums under a rule and a feasible tilt.
 
     lift      exponents that keep products of rare private values from underflow   [n]
-    compiled  whether clear outcomes are summed by compiled code
-    streamed  whether the outcomes come in blocks, which are checked and added up
-    private   groups of rows that must be private; p_x: of the problem   [n]
-    rows      those of the only chunk, split, where they are known
+    compiled  True if clear outcomes are summed by compiled code
+    streamed  True if the outcomes come in blocks, which are checked and added up
+    private   groups of rows that must be private
+    p_x       prior of the problem                                                 [n]
+    rows      the split rows of the only chunk, or None
     """
 
     rule: Rule
@@ -108,7 +109,7 @@ class _Visit:
     rows: Split | None
 
     def __call__(self, chunk: Chunk) -> _Found:
-        """The sums over a chunk."""
+        """Return the sums over a chunk."""
         (a, loss) = chunk.read()
         outcomes = np.arange(chunk.start, chunk.start + chunk.count)
         clear = self.rule.clear(chunk.start, a, loss, self.tilt) if self.compiled else None
@@ -149,12 +150,12 @@ class _Visit:
 
 
 class Case:
-    """An answer to a problem with optional duals; the default tilt is the rule's own.
+    """An answer to a problem with optional duals; by default the rule's own tilt is used.
 
-    answer, own       the rule that was given, and its worth
-    totals            of the outcomes, and errors of constant guesses
-    blended_doubt     upper bound of the `doubt` of a blend
-    blocks            the outcomes of a rule that does not list their guesses; else None
+    answer, own       the given rule, and its worth
+    totals            totals of the outcomes, and error probabilities of the constant guesses
+    blend_doubt       upper bound of the `doubt` of a blend
+    blocks            the outcomes, for a rule that does not list their guesses; else None
     """
 
     def __init__(
@@ -170,8 +171,8 @@ class Case:
         """Pass over the outcomes once.
 
         Raises InputError for duals of wrong shapes, and for blocks that contradict the problem:
-        entries that are negative or not numbers, another number of outcomes, totals that differ by
-        more than 1e-9.
+        entries that are negative or not numbers, a different number of outcomes, totals that differ
+        by more than 1e-9.
         """
         self._problem = problem
         self.answer = rule
@@ -197,12 +198,14 @@ class Case:
 
     @property
     def blocks(self) -> Blocks | None:
-        """The outcomes that an `OutcomeRule` is a rule for."""
+        """Return the outcomes that an `OutcomeRule` applies to, or None."""
         single_pass = self._model is self._problem and not self.answer.explicit
         return self._model.blocks if single_pass else None
 
     def _pass(self, rule: Rule, tilt: Array) -> _Found:
-        """Sums under the rule and the tilt, totals of the outcomes, and the last outcome."""
+        """Return the sums under the rule and the tilt, totals of the outcomes, and the last
+        outcome.
+        """
         model = self._model
         visited = 0
 
@@ -212,8 +215,8 @@ class Case:
             if self._progress is not None:
                 self._progress(visited, model.N)
 
-        # What an exactly private rule costs is only known up to the errors of masses, so such a
-        # rule is only looked for if there are none.
+        # Errors of the masses would make the cost of perfect privacy uncertain, so moves are
+        # collected only if the masses are exact.
         exact = rule.inexact(self._discrete) is EXACT
         visit = _Visit(
             rule.on_outcomes(),
@@ -239,7 +242,9 @@ class Case:
         return found
 
     def _worth(self, rule: Rule, found: _Found) -> Worth:
-        """The worth of a rule from its pass, without its share of ignored outcomes."""
+        """Return the worth of a rule from its pass, before blending in its share of ignored
+        outcomes.
+        """
         self._latest = rule, found.sums
         return worth_of(
             found.sums,
@@ -255,8 +260,8 @@ class Case:
         return self._worth(rule, self._pass(rule, self._tilt))
 
     def _ignoring_some(self, rule: Rule) -> Worth:
-        """The worth of the rule blended towards a guess that ignores the outcome, by the rule's
-        share.
+        """Return the worth of the rule after blending its share towards a guess that is independent
+        of the outcome.
         """
         plain = self._plain
         share = rule.share
@@ -274,13 +279,13 @@ class Case:
         private = [
             distance(group.law, doubt) for group in groups_of(law, self.terms) if group.perfect
         ]
-        # The guess that ignores the outcome is exactly private, so the blend is as private as the
-        # rule, or more.
+        # The guess that ignores the outcome has perfect privacy, so the blend is at least as
+        # private as the rule.
         within = min(plain.within, max(private, default=math.inf))
         return Worth(law, error, upper, doubt, within, plain.moves, plain.shaken, plain.tied)
 
     def blended(self, share: float, end: End) -> tuple[Rule, Worth]:
-        """The blend (1 − share)·answer + share·end, and its worth as it is stored."""
+        """Return the blend (1 − share)·answer + share·end, and its worth as it is stored."""
         rule = self.answer.blended(share, end.answer)
         if rule.share == 0.0 and rule is not self.answer:
             if share == 1.0 and rule.draws_exactly(end.answer):
@@ -291,14 +296,14 @@ class Case:
 
     @property
     def anchors(self) -> Iterator[End]:
-        """Answers to blend towards besides guesses that ignore the outcome, read only if a budget
-        is exceeded.
-        """
+        """Yield further answers to blend towards; they are read only if a budget is exceeded."""
         for rule, moved in self.answer.anchors(self._problem):
             yield End(rule.estimator, self._summed(rule), moved)
 
     def duals(self) -> Iterator[Duals]:
-        """The given duals; and zero duals, which prove the Bayes error, where these cost little."""
+        """Yield the given duals, and, if they are cheap, zero duals, which prove the Bayes
+        error.
+        """
         problem = self._problem
         error = self.own.error
         if self.answer.explicit:
@@ -311,7 +316,7 @@ class Case:
             yield self._correct_duals(duals) if self._model.streamed else duals
 
     def _correct_duals(self, duals: Duals) -> Duals:
-        """The duals lowered as far as the totals found in blocks require."""
+        """Return the duals, lowered as far as the totals of the blocks require."""
         total = self.totals.constraints[0]
         shifts = self._shifts()
         parts = (*duals.parts, -self._unseen() * (1.0 + 2.0**-30))
@@ -320,14 +325,16 @@ class Case:
             parts = (*parts, -shift * mass * (1.0 + 8.0 * UNIT) - SMALLEST)
         if all(map(math.isfinite, parts)):
             least = math.fsum(parts)
-            # Sum, total and quotient are rounded once each.
+            # The sum, the total and the quotient are each rounded once.
             parts = (least / total, -4.0 * UNIT * abs(least), -SMALLEST)
         largest = max(self.totals.constraints[1:], default=0.0)
         uneven = max(0.0, largest / total * (1.0 + 4.0 * UNIT) - 1.0)
         return Duals(*self._lower_tilt(shifts), parts, uneven)
 
     def _groups(self) -> Iterator[tuple[Term, float, slice, Array]]:
-        """Each group of rows with its constraint, multiplier and prior, for the totals found."""
+        """Yield each group of rows with its constraint, multiplier and prior, for the totals of the
+        pass.
+        """
         for term, multiplier, total in zip(
             self.terms, self._multipliers.tolist(), self.totals.constraints, strict=True
         ):
@@ -341,7 +348,7 @@ class Case:
                 )
 
     def _lower_tilt(self, shifts: Iterable[tuple[slice, float]]) -> tuple[Array, Array]:
-        """The tilt, lowered, and the price of its multipliers for the totals found."""
+        """Return the lowered tilt and the price of its multipliers for the totals of the pass."""
         tilt = self._tilt
         if shifts:
             tilt = tilt.copy()
@@ -363,8 +370,8 @@ class Case:
         return tilt, np.array(prices)
 
     def _shifts(self) -> list[tuple[slice, float]]:
-        """By how much tilts of which rows must be lowered to be feasible for the totals found,
-        which may differ from those stated.
+        """Return the groups of rows whose tilts must be lowered to be feasible for the totals of
+        the pass, which may differ from those stated, and by how much.
         """
         found = []
         for term, multiplier, group, p_x in self._groups():
@@ -386,8 +393,8 @@ class Case:
         return found
 
     def _unseen(self) -> float:
-        """At most by how much Σ min_i F_il of the outcomes left out lies under that of rest; 0
-        without truncation.
+        """Return an upper bound of how far Σ min_i F_il of the truncated outcomes lies below that
+        of the last outcome; 0 without truncation.
         """
         if self._problem.tail == 0.0:
             return 0.0
@@ -399,15 +406,15 @@ class Case:
         )
 
     def worst_entry(self, answer: Rule, tilt: Array) -> float:
-        """max_il P_il r_il / w_l of a (repaired) answer, or inf where it is not known: for
+        """Return max_il P_il r_il / w_l of a (repaired) answer. It is inf, meaning unknown, for
         densities, guesses over time, and blended rules that do not list their guesses.
         """
         if self._model is not self._problem or answer.share > 0.0:
             return math.inf
         rule, sums = self._latest
-        # The tilt of a rule that does not list its guesses differs from that of the pass by a shift
-        # only.
+        # For a rule that does not list its guesses, the tilt differs from the tilt of the pass only
+        # by a shift.
         if answer.explicit and not (rule is answer and tilt is self._tilt):
             sums = self._pass(answer, tilt).sums
-        # The rows of an outcome add up to w_l once for each constraint.
+        # For each constraint, the rows of an outcome sum to w_l.
         return sums.worst * len(self.terms)

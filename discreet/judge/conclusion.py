@@ -1,28 +1,28 @@
-"""From sums to conclusion: the one path by which every answer is judged.
+"""From sums to a conclusion: the single path by which every answer is judged.
 
-A `Case` computes the sums: the `Worth` of an answer, that of its blend with another estimator, and
-a lower bound of the sum of the least tilted losses (`Duals`). From these `conclude` forms
+A `Case` computes the sums: the `Worth` of an answer, the worth of its blend with another estimator,
+and a lower bound of the sum of the least tilted losses (`Duals`). From these `conclude` forms
 
-    upper   the error probability, rounded upward, of the answer blended until its leakage
-            *provably* keeps the budget
+    upper   the error probability, rounded upward, of the answer, blended until its leakage
+            *provably* satisfies the budget
     lower   Σ_l min_i (L_il + Σ_j t_ij a_jl) − μ B, rounded downward, for feasible duals (t, μ); B
-            is the budget ε as the measure compares it with sums over guesses
+            is the level of the budget ε
 
-With several constraints every budget is kept, j runs over the rows of all of them, and Σ_c μ_c B_c
-replaces μ B.
+With several constraints, every budget is satisfied, j runs over the rows of all constraints, and
+Σ_c μ_c B_c replaces μ B.
 
-By weak duality lower ≤ optimum ≤ upper. At budget 0 both are about estimators that are private
-within a number δ of the certificate (`privacy`), or that leak at most δ where several actions of an
-adversary are the best. The gap splits into the three residuals of the paper's Lemma 3, each ≥ 0,
-and what δ costs:
+By weak duality lower ≤ optimum ≤ upper. At budget 0 both bounds are about estimators that are
+private within the number δ of the certificate (`privacy`) or, if several actions of an adversary
+are best, about estimators that leak at most δ. The gap is the sum of the three residuals of the
+paper's Lemma 3, each ≥ 0, and the cost of δ:
 
     upper − lower = Σ_il P_il r_il  +  Σ_i (μ g(u_i) − t_i·u_i)  +  μ (B − Σ_i g(u_i))
                     complementarity    alignment                    slackness
 
-with r_il = L_il + a_l·t_i − min_k (L_kl + a_l·t_k). What the bound loses to rounding counts as
+with r_il = L_il + a_l·t_i − min_k (L_kl + a_l·t_k). The loss of the bound to rounding counts as
 complementarity.
 
-Nothing is searched for here: `problems/blend` proposes how far to blend, and the caller gives the
+The judge does not search: `problems/blend` proposes how far to blend, and the caller supplies the
 duals and the estimators to blend towards. Each proposal is summed and checked like any other
 answer.
 
@@ -75,14 +75,14 @@ class Worth:
 
     law       the joint law of (X, Ŷ), or the laws of all constraints
     error     error probability
-    upper     upper bound of the exact error probability; at budget 0, of an estimator private
-              within `within`
-    doubt     relative error of every entry Pr(X = x_j, Ŷ = y_i) of the law, at most
+    upper     upper bound of the exact error probability; at budget 0, of an estimator that is
+              private within `within`
+    doubt     upper bound of the relative error of every entry Pr(X = x_j, Ŷ = y_i) of the law
     within    at budget 0: the proven δ of `privacy`; else inf
-    moves     at budget 0: those to an exactly private estimator, if it is not the stored one
-    shaken    by how much these change an entry of the laws of other constraints, relatively, at
-              most
-    tied      numbers of the constraints at budget 0 of an adversary's gain with several best
+    moves     at budget 0: moves to an estimator with perfect privacy, if it is not the stored one
+    shaken    upper bound of the relative change that the moves make to any entry of the laws of
+              other constraints
+    tied      indices of constraints with budget 0 for the gain of an adversary with several best
               actions
     """
 
@@ -97,14 +97,14 @@ class Worth:
 
     @cached_property
     def leakage_ceilings(self) -> Array:
-        """What the answer leaks by each constraint [C], at most."""
+        """Return upper bounds of the leakage of the answer under each constraint [C]."""
         return self.law.ceilings(self.doubt + self.shaken)
 
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """An answer to blend towards, or the probabilities [m] of a guess that ignores the outcome; and
-    its worth.
+    """An answer to blend towards, or the probabilities [m] of a guess that is independent of the
+    outcome; and its worth.
 
     moved: the probability that the guess changes when this end replaces the answer.
     """
@@ -120,8 +120,8 @@ class Duals:
 
     parts    numbers whose exact sum is at most Σ_l min_i (L_il + Σ_j t_ij a_jl); a part that is not
              finite means "unknown"
-    uneven   by how much the totals of other constraints' masses, over that of the first, exceed 1,
-             at most
+    uneven   upper bound of the excess over 1 of the ratio of the total mass of another constraint
+             to the total mass of the first
     """
 
     tilt: Array
@@ -139,11 +139,11 @@ def worth_of(
     inexact: Inexact,
     private: PrivateRows,
 ) -> Worth:
-    """The worth of an answer with these sums; totals of probability other than one, of each
-    constraint, are divided out.
+    """Return the worth of an answer with these sums, normalised by the total probability of each
+    constraint.
 
-    moves: of the answer, where there are private rows. inexact: how wrong the
-    sums may be besides.
+    moves    moves of the answer; None if no rows must be private
+    inexact  further errors of the sums
 
     If a column does not sum to one, the missing mass is an uncertainty in every entry that depends
     on the draw.
@@ -161,7 +161,7 @@ def worth_of(
     doubt = accuracy + (sums.column_error * sums.drawn_share() if sums.column_error > 0.0 else 0.0)
     doubt += inexact.relative
     if moves is not None:
-        doubt += inexact.relative_to(law.groups[0])  # of every entry, and so of the totals π_j
+        doubt += inexact.relative_to(law.groups[0])  # for every entry, and hence the totals π_j
     elif np.any(inexact.joint):
         ((group,),) = law.constraints
         law = Law(((replace(group, off=group.off + inexact.joint),),))
@@ -169,7 +169,7 @@ def worth_of(
     if moves is not None:
         groups = groups_of(law, terms)
         if private.gains.size:
-            accuracy += (private.gains.shape[1] + 2) * UNIT  # gains of single outcomes are rounded
+            accuracy += (private.gains.shape[1] + 2) * UNIT  # rounding of the gain of an outcome
             joint = private.extend_sums(sums.joint, lift)
             marginal = private.extend_sums(marginal, np.zeros_like(lift))
             groups += [Group(rows, each, True) for rows, each in private.gain_laws(joint, marginal)]
@@ -186,38 +186,41 @@ def worth_of(
         exactly = worth(found, private.without_proven(law))
         if not any(exactly.leakage_ceilings[number] for number in private.tied):
             return exactly
-        # The moves may let other actions gain, so what the stored answer leaks is stated.
+        # The moves may let other actions gain, so the leakage of the stored answer is used.
         found = Privacy(found.stored)
     return worth(found, law)
 
 
 def worth_of_guess(column: Array, errors: Array, law: Law) -> Worth:
-    """The worth of a guess drawn from a column [m] whatever the outcome; errors: of constant
-    guesses [m]; law: has p(x).
+    """Return the worth of a guess that is drawn from a column [m] at every outcome.
+
+    errors: error probabilities of the constant guesses [m]; law: supplies p(x).
     """
     error = float(errors @ column)
-    # Quotients, products.
+    # Underflow of quotients and of products.
     vanished = 2 * SMALLEST * column.size if error < 1e-290 and errors[column > 0.0].any() else 0.0
     upper = round_up(error, column_error(column[:, None]), vanished)
     return Worth(law.under_guess(column), error, upper, within=0.0)
 
 
 def round_up(error: float, column_error: float, missed: float) -> float:
-    """Upper bound of an error probability; column_error: of its columns; missed: what products that
-    underflow may add to it.
+    """Return an upper bound of an error probability.
 
-    A sum, a total and the operations that gave `error` are rounded, 15 in all.
+    column_error: of its columns; missed: upper bound of the effect of products that underflow. A
+    sum, a total and the operations that gave `error` are rounded, 15 in all.
     """
     return error * (1.0 + column_error + 16 * UNIT) + missed
 
 
 def conclude(case: Case) -> Verdict[Any]:
-    """Repair, bracket and residuals of a case. Law: lower ≤ upper for every case."""
+    """Repair the answer of a case and return its verdict: bracket and residuals. Law: lower ≤ upper
+    for every case.
+    """
     answer, worth, share = _within_budget(case)
     duals, bound = max(
         ((each, _bound(case.terms, each, worth)) for each in case.duals()), key=itemgetter(1)
     )
-    # a bound above the upper side would be wrong: claim nothing
+    # A lower bound above the upper bound would be wrong, so claim nothing.
     lower = max(0.0, bound) if bound <= worth.upper else 0.0
     lower, upper = _of_either_total(lower, worth.upper, case.totals.off)
     private = asks_privacy(case.terms)
@@ -249,7 +252,7 @@ def _phi_residual(worth: Worth) -> float:
 
 
 def _of_either_total(lower: float, upper: float, off: float) -> tuple[float, float]:
-    """A bracket for the masses as stored that holds also for their quotients by a total that is
+    """Widen a bracket for the stored masses so that it also holds after division by a total that is
     `off` from one.
     """
     if off == 0.0:
@@ -261,7 +264,9 @@ def _of_either_total(lower: float, upper: float, off: float) -> tuple[float, flo
 
 
 def _term_leakages(terms: Sequence[Term], worth: Worth, own: Worth) -> tuple[TermLeakage, ...]:
-    """What is proven about each constraint: of the repaired answer and of the one as given."""
+    """Return the proven leakages of each constraint, for the repaired answer and for the answer as
+    given.
+    """
     leakages = worth.law.leakages.tolist()
     ceilings = worth.leakage_ceilings.tolist()
     own_leakages = leakages
@@ -301,8 +306,8 @@ def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
 
 
 def _ignoring(case: Case) -> list[End]:
-    """Guesses that ignore the outcome and so leak nothing: every constant, best first, and a draw
-    from the law of Ŷ.
+    """Return guesses that are independent of the outcome and so leak nothing: every constant, best
+    first, and a draw from the law of Ŷ.
     """
     errors = case.totals.errors
     law = case.own.law
@@ -312,8 +317,8 @@ def _ignoring(case: Case) -> list[End]:
 
 
 def _within_budget(case: Case) -> tuple[Rule, Worth, float]:
-    """The answer if it keeps the budgets, else its best blend that does; its worth; the share
-    blended in, then > 0.
+    """Return the answer if it satisfies the budgets, otherwise its best blend that does; its worth;
+    and the share blended in, which is then > 0.
     """
     own = case.own
     worth = case.own
@@ -321,7 +326,7 @@ def _within_budget(case: Case) -> tuple[Rule, Worth, float]:
         return case.answer, own, 0.0
     ends = [*_ignoring(case), *case.anchors]
     perfect = asks_privacy(case.terms)
-    # No blend of it is private but one of no share.
+    # A blend that includes any share of this answer is not private.
     if perfect and not is_private(own.within, own.doubt):
         best = min(
             (end for end in ends if _keeps_budgets(case.terms, end.worth)),
@@ -349,12 +354,13 @@ def usable_duals(
     tilt: Array | None,
     multipliers: Array | None,
 ) -> tuple[Array, Array]:
-    """The duals made feasible for a problem: tilt [m, n] and multipliers [C].
+    """Return duals that are feasible for a problem: tilt [m, n] and multipliers [C].
 
-    If they cannot be made feasible, t = 0 with the best μ, which proves the Bayes error.
+    If the duals cannot be made feasible, return t = 0 with the best μ, which proves the Bayes
+    error.
 
-    Raises InputError for a tilt of a wrong shape, or with entries that are not real numbers, and
-    for another number of multipliers than there are constraints.
+    Raises InputError for a tilt of a wrong shape or with entries that are not real numbers, and if
+    the number of multipliers is not the number of constraints.
     """
     prices = np.full(len(problem.terms), math.nan)
     if multipliers is not None:
@@ -370,11 +376,11 @@ def usable_duals(
 
 
 def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:
-    """The bound that feasible duals prove, rounded downward: Σ parts − Σ_c μ_c B_c.
+    """Return the bound that feasible duals prove, rounded downward: Σ parts − Σ_c μ_c B_c.
 
-    A constraint of perfect privacy costs δ·spread instead of μ B. At budget 0 of an adversary's
-    gain with several best actions, B is that of the leakage which is reached. μ B holds for a total
-    probability of one; stored problems have it within `TOTAL_ROUNDING`.
+    A constraint of perfect privacy costs δ·spread instead of μ B. At budget 0 for the gain of an
+    adversary with several best actions, B is the level of the leakage that is reached. μ B assumes
+    a total probability of one; stored problems satisfy this within `TOTAL_ROUNDING`.
     """
     cost = 0.0
     for number, (term, price) in enumerate(zip(terms, duals.multipliers.tolist(), strict=True)):
@@ -387,7 +393,8 @@ def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:
             if number in reached.tied:
                 level = term.measure.level(float(reached.leakage_ceilings[number]))
             cost += price * level * (1.0 + TOTAL_ROUNDING) + SMALLEST
-    cost *= 1.0 + duals.uneven + 8.0 * (len(reached.law.groups) - 1) * UNIT  # of their sum
+    # The last term covers the rounding of the sum over groups.
+    cost *= 1.0 + duals.uneven + 8.0 * (len(reached.law.groups) - 1) * UNIT
     if not all(map(math.isfinite, (cost, *duals.parts))):
         return -math.inf
     bound = math.fsum([*duals.parts, -cost])
@@ -395,13 +402,15 @@ def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:
 
 
 def _spread_of(term: Term, tilt: Array, groups: Sequence[OutputLaw]) -> float:
-    """Σ over groups of `_spread`, each with the probability of its given value."""
+    """Return Σ over groups of `_spread`, weighted by the probability of the given value."""
     each = zip(term.groups, groups, strict=True)
     return sum([float(law.mass.sum()) * _spread(tilt[:, rows], law.p_x) for rows, law in each])
 
 
 def _spread(tilt: Array, p_x: Array) -> float:
-    """Upper bound of max_i min_c Σ_j π_j |t_ij − c|, whose minimum is at one of the t_ij."""
+    """Return an upper bound of max_i min_c Σ_j π_j |t_ij − c|; the minimum is at one of the
+    t_ij.
+    """
     apart = np.abs(tilt[:, :, None] - tilt[:, None, :])
     return float((apart @ p_x).min(axis=1).max()) * (1.0 + 2.0**-30) + SMALLEST
 

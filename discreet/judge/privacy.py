@@ -1,10 +1,11 @@
-"""How private an answer is at budget 0: exactly, or within a published number.
+"""Whether an answer at budget 0 has perfect privacy, exactly or within a published number δ.
 
 *Within δ* means |p(x_j given ŷ_i) / p(x_j) − 1| ≤ δ for every guess that is ever made, however
-rare, and every private value. `distance` bounds that number from above. A stored estimator is
-hardly ever exactly private, but often some *moves* of probability away from one that is. `privacy`
-proves it by an approximate inverse of the matrix of these moves. Every number here is known up to
-bounds of its rounding, and the bounds are added.
+rare, and every private value. `distance` returns an upper bound of this number. Because of
+rounding, a stored estimator hardly ever has perfect privacy exactly, but an estimator with perfect
+privacy often exists a few *moves* of probability away. `privacy` proves it by an approximate
+inverse of the matrix of these moves. Every number here has a bound of its rounding error, and the
+bounds are added.
 
 Source: docs/theory.md, section 8 (perfect privacy, with the proof); enclosures by approximate
 inverses: S. M. Rump, "Verification methods: rigorous results using floating-point arithmetic", Acta
@@ -31,34 +32,34 @@ from discreet.problems.laws import Law
 from discreet.problems.private_rows import PrivateRows
 
 PRIVATE_LIMIT = 1e-12
-"""Largest δ of an answer that counts as private at budget 0: some thousand roundings of its
-probabilities, and as leakage is at most δ², no more than 1e-24 nats."""
+"""Largest δ of an answer that counts as private at budget 0: several thousand rounding errors of
+its probabilities. Leakage is at most δ², so at most 1e-24 nats."""
 
 _MOST_MOVES = 100
-"""More moves to an exactly private estimator are not looked for: the integers that state it have
-some 15 digits a move.
+"""Largest number of moves to an estimator with perfect privacy: the integers of its exact form have
+about 15 digits for each move.
 """
 
-# Products of a guess's and a private value's probability below it have no digits to spare.
+# Below this, the product of the probabilities of a guess and a private value loses digits.
 _FAINTEST = 1e-250
-# More than the bounds below are rounded by, as sums of fewer than 2^20 terms ≥ 0.
+# Covers the rounding of the bounds below, which are sums of fewer than 2^20 terms ≥ 0.
 _SPARE = 1.0 + 2.0**-30
 
-# Fields of `Moves` that have an entry for every move.
+# Fields of `Moves` with one entry for each move.
 _EACH = ("outcomes", "towards", "base", "room", "p_xz", "cost")
 
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """Moves of probability between two guesses at outcomes whose guess is drawn, K of them.
+    """K moves of probability between two guesses, at outcomes whose guess is drawn.
 
-    outcomes        their indices                                                [K]
-    towards, base   the guesses; base is the likeliest at its outcome            [K]
+    outcomes        indices of the outcomes                                      [K]
+    towards, base   the two guesses; base is the likeliest at its outcome        [K]
     room            the largest change of probability                            [K]
-    p_xz            of the outcomes, extended by gains                           [n + k, K]
-    p_x             π_j, extended, to choose by only                             [n + k]
+    p_xz            masses of the outcomes, extended by gains                    [n + k, K]
+    p_x             π_j, extended; used only to select moves                     [n + k]
     cost            |difference of the two losses|                               [K]
-    guesses         how many there are
+    guesses         number of guesses
     groups          the rows that must be private
     """
 
@@ -82,10 +83,10 @@ class Moves:
         p_x: Array,
         private: PrivateRows,
     ) -> Moves:
-        """The moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow; drawn [·]:
-        indices of the drawn ones.
+        """Return the moves that the decisions at outcomes p_xz [n, ·], loss [m, ·] allow; drawn
+        [·]: indices of the outcomes whose guess is drawn.
 
-        Where they are many, those of most effect.
+        If there are many moves, only those with the largest effect are returned.
         """
         groups = private.groups
         p_x = private.extend_rows(p_x)
@@ -98,7 +99,7 @@ class Moves:
         room = np.minimum(columns, columns.max(axis=0) / max(1, len(columns) - 1))
         room[base, every] = 0.0
         towards, place = np.nonzero(room)
-        if every.size > (most := 64 * len(p_xz)):  # of each guess; few of them are chosen
+        if every.size > (most := 64 * len(p_xz)):  # for each guess; few of them are selected
             weight = room[towards, place] * np.sqrt(
                 np.square(_effect(p_xz, p_x, groups)).sum(axis=0)
             ).take(place)
@@ -114,7 +115,9 @@ class Moves:
 
     @classmethod
     def joined(cls, found: Sequence[Moves]) -> Moves:
-        """Of some moves, at least one, those that will do; what is left of such takes less room."""
+        """Return a spanning subset of a non-empty sequence of moves, which takes less memory than
+        all of them.
+        """
         each: dict[str, Any] = {
             name: np.concatenate([getattr(moves, name) for moves in found], axis=-1)
             for name in _EACH
@@ -122,12 +125,12 @@ class Moves:
         return replace(found[0], **each)._spanning()
 
     def chosen(self, which: Any) -> Moves:
-        """Some of the moves, by index or mask."""
+        """Return some of the moves, by index or mask."""
         return replace(self, **{name: getattr(self, name)[..., which] for name in _EACH})
 
     def _spanning(self) -> Moves:
-        """For each guess 2(n − 1) moves: twice as many independent ones as needed, those of most
-        effect first.
+        """Select 2(n − 1) moves for each guess, twice as many independent ones as needed, in the
+        order of their effect.
         """
         if np.bincount(self.towards).max(initial=0) < len(self.p_xz):
             return self
@@ -141,8 +144,8 @@ class Moves:
 
 
 def _heaviest(towards: NDArray[np.intp], weight: Array, most: int) -> NDArray[np.bool_]:
-    """The moves of most weight towards each guess, at least `most` where there are so many; guesses
-    in order.
+    """Return a mask of the moves with the largest weights for each guess, at least `most` of them
+    if available. The guesses are in increasing order.
     """
     kept = np.ones(weight.size, dtype=np.bool_)
     ends = np.cumsum(np.bincount(towards)).tolist()
@@ -154,8 +157,8 @@ def _heaviest(towards: NDArray[np.intp], weight: Array, most: int) -> NDArray[np
 
 
 def _effect(p_xz: Array, p_x: Array, groups: tuple[slice, ...]) -> Array:
-    """p(z_l given x_j) − p(z_l) of the rows of the groups [·, K]: what a guess at an outcome
-    changes.
+    """Return p(z_l given x_j) − p(z_l) for the rows of the groups [·, K]: the effect of a guess at
+    one outcome.
     """
     lift = np.divide(p_xz, p_x[:, None], out=np.zeros_like(p_xz), where=p_x[:, None] > 0.0)
     return np.concatenate(
@@ -164,8 +167,8 @@ def _effect(p_xz: Array, p_x: Array, groups: tuple[slice, ...]) -> Array:
 
 
 def _largest_apart(vectors: Array, count: int) -> list[int]:
-    """Up to `count` of the vectors [r, K]: the largest, then the one with the largest part
-    orthogonal to those before, …
+    """Select up to `count` of the vectors [r, K]: first the largest, then repeatedly the one with
+    the largest part orthogonal to the selected ones.
     """
     if vectors.shape[1] <= count:
         return list(range(vectors.shape[1]))
@@ -181,13 +184,14 @@ def _largest_apart(vectors: Array, count: int) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class Privacy:
-    """What is proven: an estimator private within δ errs more than the stored one by at most
-    `rise`.
+    """A proven statement: some estimator that is private within δ has an error probability that
+    exceeds the error probability of the stored estimator by at most `rise`.
 
-    within   δ; 0 for exactly private
-    rise     probability
-    moves    that lead to the exactly private estimator, if it is not the stored one
-    shaken   by how much they change an entry of the laws of other constraints, relatively, at most
+    within   δ; 0 for perfect privacy
+    rise     increase of the error probability
+    moves    moves that lead to the estimator with perfect privacy, if it is not the stored one
+    shaken   upper bound of the relative change that the moves make to any entry of the laws of
+             other constraints
     stored   δ of the stored estimator
     """
 
@@ -200,8 +204,8 @@ class Privacy:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Rows with a prior of their own and the law of their values and the guess; whether they must
-    be private.
+    """Rows with a prior of their own, the law of their values and the guess, and whether perfect
+    privacy is required.
     """
 
     rows: slice
@@ -210,7 +214,7 @@ class Group:
 
 
 def groups_of(law: Law, terms: Sequence[Term]) -> list[Group]:
-    """The groups of all constraints with their laws."""
+    """Return the groups of all constraints with their laws."""
     rows = [(group, term.budget.perfect) for term in terms for group in term.groups]
     pairs = zip(rows, law.groups, strict=True)
     return [Group(group, own, perfect) for (group, perfect), own in pairs]
@@ -223,14 +227,14 @@ def privacy(
     doubt: float,
     accuracy: float,
 ) -> Privacy:
-    """How private a stored estimator is, with δ = 0 where possible.
+    """Return how private a stored estimator is, with δ = 0 where this can be proven.
 
-    groups     with the laws of the stored estimator; every entry errs by at most the relative
-               `doubt`
-    found      moves that its drawn guesses allow
+    groups     groups with the laws of the stored estimator; `doubt` bounds the relative error of
+               every entry
+    found      moves that the drawn guesses allow
     marginal   Σ_l a_l of the same outcomes, for any total
-    accuracy   relative error of masses of outcomes and of their sums, of which `doubt` holds the
-               effect on the law
+    accuracy   relative error of masses of outcomes and of their sums; `doubt` includes its effect
+               on the law
     """
     private = [group for group in groups if group.perfect]
     told = [
@@ -249,21 +253,20 @@ def privacy(
 
 
 def is_private(within: float, doubt: float) -> bool:
-    """Whether an answer private within that number counts as private; what it is in doubt by does
-    not count against it.
+    """Return True if an answer private within that number counts as private. The tolerance includes
+    its own uncertainty, `doubt`.
 
-    Where the doubt is ∞ nothing is known of the law, so only what is private whatever the law is
-    counts.
+    If the doubt is ∞, the law is unknown, so only an answer that is private under every law counts.
     """
     return within == 0.0 or within <= PRIVATE_LIMIT + 5.0 * doubt < math.inf
 
 
 def distance(law: OutputLaw, doubt: float) -> float:
-    """Upper bound of max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses made; entries of the
-    law err by `doubt`.
+    """Return an upper bound of max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses that are
+    made.
 
-    doubt: relative, and at least that of a sum over outcomes. So the totals s_i, π_j and Σ π err by
-    no more than it.
+    doubt: relative error of the entries of the law, at least as large as the error of a sum over
+    outcomes. Hence it also bounds the relative errors of the totals s_i, π_j and Σ π.
     """
     if not doubt < 1.0 / 3.0:
         return math.inf
@@ -278,7 +281,9 @@ def _exactly_private(
     doubt: float,
     accuracy: float,
 ) -> Privacy | None:
-    """The exactly private estimator next to the one of these laws; None if none is proven."""
+    """Return a proof that an estimator with perfect privacy exists near the one with these laws, or
+    None.
+    """
     private = [group for group in private if np.count_nonzero(group.law.mass) > 1]
     if not private:
         return Privacy(0.0)
@@ -294,7 +299,7 @@ def _exactly_private(
     if len(matrix) > _MOST_MOVES or moves.room.size < len(matrix) or not np.isfinite(matrix).all():
         return None
     chosen = _largest_apart(matrix, len(matrix))
-    rounding = 64.0 * UNIT * float(np.abs(matrix).max())  # of shares of groups
+    rounding = 64.0 * UNIT * float(np.abs(matrix).max())  # from the shares of groups
     bounds = _enclose(matrix[:, chosen], right, 5.0 * accuracy + rounding)
     if bounds is None or not bounds.max() <= 1.0 / _SPARE:
         return None
@@ -310,10 +315,10 @@ def _exactly_private(
 def _equations(
     group: Group, moves: Moves, marginal: DoubleDouble, doubt: float
 ) -> tuple[Array, Array] | None:
-    """Φ P = 0 of a group: what each move adds [equations, K], in units of the law, and at most how
-    far each is from it.
+    """Return the equations Φ P = 0 of a group: the effect of each move [equations, K], in units of
+    the law, and an upper bound of each residual.
 
-    None if products of its probabilities have no digits to spare.
+    Return None if products of its probabilities would lose digits.
     """
     law = group.law
     rows = group.rows
@@ -349,7 +354,9 @@ def _equations(
 
 
 def _shaken(group: Group, moves: Moves, bounds: Array) -> float:
-    """By how much moves within the bounds change an entry of the law, relatively, at most."""
+    """Return an upper bound of the relative change of any entry of the law under moves within the
+    bounds.
+    """
     law = group.law
     change = (bounds * moves.room + SMALLEST) * _SPARE * moves.p_xz[group.rows]
     moved = np.zeros((law.mass.size, law.p_x.size))
@@ -367,10 +374,10 @@ def _all_but_largest(indices: NDArray[np.intp], sizes: Array) -> NDArray[np.intp
 
 
 def _enclose(matrix: Array, right: Array, error: float) -> Array | None:
-    """Bounds of |y| for every y with M y = d, |d| ≤ right, where M is known up to `error`; None if
-    M may be singular.
+    """Return bounds of |y| for every y with M y = d, |d| ≤ right, if M is known up to `error`; None
+    if M may be singular.
 
-    The entries of M err by 16 u of themselves besides.
+    The entries of M also have a relative error of 16 u.
     """
     try:
         inverse = np.linalg.inv(matrix)

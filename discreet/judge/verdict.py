@@ -1,5 +1,5 @@
-"""The judge's entry points: `certify` takes an answer and returns a `Verdict`; `leaks` looks at it
-by every measure.
+"""The entry points of the judge: `certify` returns a `Verdict` of an answer; `leaks` evaluates an
+answer by every measure.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ def certify(
     """Judge an answer with optional duals (tilt t [m, n], multiplier μ; sign conventions of
     docs/theory.md).
 
-    problem   in memory, in blocks, of densities, or of guesses over time
-    answer    an estimator [m, N] or a rule for a problem in memory, a rule for blocks, a rule on
-              intervals for densities, a causal rule for guesses over time
-    tilt, multiplier   a rule's own tilt is the default. Without μ (at budget 0: without t) the
-                       bound is the Bayes error. Of
-              several constraints the multiplier is an array [C], one for each
-    anchors   estimators [m, N] to blend a matrix towards; each is checked before it is used
-    threads   for large problems: 0 = all cores; results do not depend on it
-    progress  called with (outcomes seen, N) while a rule is judged
+    problem      in memory, in blocks, of densities, or of guesses over time
+    answer       an estimator [m, N] or a rule for a problem in memory, a rule for blocks, a rule on
+                 intervals for densities, a causal rule for guesses over time
+    tilt         default: the rule's own tilt, if it has one. Without a multiplier (at budget 0:
+                 without a tilt) the lower bound is the Bayes error
+    multiplier   a number, or an array [C] with one multiplier for each constraint
+    anchors      estimators [m, N] to blend a matrix towards; each is checked before it is used
+    threads      for large problems: 0 = all cores; results do not depend on it
+    progress     called with (outcomes seen, N) while a rule is judged
 
     Law: if no blend towards an anchor is used, the certificates of a rule and of its matrix agree
     up to rounding.
 
     Raises InputError for wrong shapes, and for blocks that contradict the problem: entries that are
-    negative or not numbers, another number of outcomes, totals that differ by more than 1e-9.
+    negative or not numbers, a different number of outcomes, totals that differ by more than 1e-9.
     """
     rule = problem.rule_of(answer, anchors)
     multipliers = None
@@ -68,11 +68,11 @@ def leaks(
     *,
     threads: int = 0,
 ) -> tuple[tuple[Leak, ...], Odds | None]:
-    """What an answer leaks as it was given, by every measure, and its guess that changes odds most;
-    in one pass.
+    """Return the leakage of an answer as it was given, by every measure, and the guess that changes
+    odds most; in one pass.
 
-    Of several secrets each is counted; of a secret given another variable its own measure only.
-    Raises InputError as `certify` does.
+    With several secrets, every secret is measured; a secret given another variable is measured only
+    by its own measure. Raises InputError under the same conditions as `certify`.
     """
     limits = [LeakageBudget(math.inf, term.measure) for term in problem.terms]
     free = problem.with_budget(limits)

@@ -1,11 +1,11 @@
-"""Chi-square information: the mean squared relative change of a belief about X, Σ_i s_i Σ_j π_j
+"""Chi-square information: the mean squared relative change of beliefs about X, Σ_i s_i Σ_j π_j
 (r_ij − 1)².
 
-It bounds mutual information, I ≤ log(1 + χ²).
+It bounds mutual information: I ≤ log(1 + χ²).
 
-V: h(v) = min_λ λ + Σ_j π_j φ*(v_j − λ) ≤ 0 with φ*(y) = max_{r ≥ 0} r y − (r − 1)² = y + y²/4 for y
-≥ −2, else −1; and h(v − κ) = h(v) − κ. As φ*(y) − y ≥ 0, nothing cancels in Σ_j π_j v_j + Σ_j π_j
-(φ*(y_j) − y_j). Every λ proves an upper bound of h.
+v lies in V if h(v) ≤ 0, where h(v) = min_λ λ + Σ_j π_j φ*(v_j − λ) and φ*(y) = max_{r ≥ 0} r y − (r
+− 1)², which is y + y²/4 for y ≥ −2 and −1 otherwise. h(v − κ) = h(v) − κ. Since φ*(y) − y ≥ 0,
+nothing cancels in Σ_j π_j v_j + Σ_j π_j (φ*(y_j) − y_j). Every λ proves an upper bound of h.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from discreet.numerics.double_double import Array
 @final
 @dataclass(frozen=True)
 class ChiSquare(Measure):
-    """Σ_i s_i Σ_j π_j (r_ij − 1)² ≤ budget."""
+    """The budget bounds chi-square information, Σ_i s_i Σ_j π_j (r_ij − 1)²."""
 
     name = "chi-square"
     unit = ""
@@ -36,17 +36,21 @@ class ChiSquare(Measure):
     cone = Cone.QUADRATIC
 
     def rates_ceiling(self, rates: Array, region: Region) -> Array:
-        """Σ_j π_j (W_j − s)²/s is least at the mean s, so s⁺ may stand in the squares."""
+        """Return an upper bound of Σ_j π_j (W_j − s)²/s. The squares are smallest at the mean s, so
+        s⁺ may replace s in them.
+        """
         apart = rates - (rates @ region.top)[:, None]
         return region.over_mass(apart * apart @ region.share_high, rates)
 
     def largest_level(self, region: Region) -> float:
-        """The mean of 1/π_j − 1, for guesses that reveal X, is the alphabet less one."""
+        """Return the alphabet minus one: the mean of 1/π_j − 1, which guesses that reveal X
+        reach.
+        """
         return region.alphabet - 1.0
 
     def ratio_terms(self, region: Region) -> RatioTerms | None:
-        """a x²/c for the largest share a, where c is the least of a share over its weight: the mass
-        of a guess is at least c times its mixture.
+        """Return ψ(x) = a x²/c for the largest share a, with its derivatives, where c is the least
+        ratio of a share to its weight: the mass of a guess is at least c times its mixture.
         """
         if not region.share_low.all():
             return None
@@ -56,29 +60,29 @@ class ChiSquare(Measure):
         )
 
     def least_leakage(self, region: Region) -> float:
-        """Sibson's information of order 2 is log Σ_ij π_j W_ij²/q_i for the q that makes it least,
-        so 1 + χ² is at least the square of one more than its level.
+        """Return a lower bound from Sibson's information of order 2, which is the minimum over q of
+        log Σ_ij π_j W_ij²/q_i: 1 + χ² is at least the square of one plus its level.
         """
         level = float(region.share_low.sum()) * Sibson(2.0).tangents_level(region)
         return level * (2.0 + level)
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """Σ_j π_j x_j², from the end of each entry that is further from 0."""
+        """Return Σ_j π_j x_j², with each entry at the end that is farther from 0."""
         low, high = ends(x, reach, p_x)
         return np.asarray(np.maximum(low * low, high * high) @ p_x)
 
     def slope(self, x: Array, p_x: Array) -> Array:
-        """2 x_j − Σ π x²."""
+        """Return 2 x_j − Σ π x²."""
         return np.asarray(2.0 * x - self.excess(x, p_x)[:, None])
 
     def curvature(self, x: Array, p_x: Array) -> tuple[Array, Array]:
-        """2 π_j."""
+        """Return bend 2 π_j, and pull 0."""
         return np.broadcast_to(2.0 * p_x, x.shape), np.zeros_like(x)
 
     def support(
         self, tilt: Array, p_x: Array, multiplier: float, level: float
     ) -> tuple[Array, Array]:
-        """μ h(t/μ), from the λ at which Σ π φ*' = 1."""
+        """Return μ h(t/μ), at the λ for which Σ π φ*' = 1."""
         top, _ = water_level(tilt + 2.0 * multiplier, p_x, np.full(len(tilt), 2.0 * multiplier))
         y = tilt - top[:, None]
         beyond = np.where(y >= -2.0 * multiplier, y * y / (4.0 * multiplier), -multiplier - y) @ p_x

@@ -1,9 +1,10 @@
-"""The joint law of (X, Ŷ) under an estimator, and its leakage, accurate relative to itself however
-small it is.
+"""The joint law of (X, Ŷ) under an estimator, and its leakage with a small relative error, however
+small the leakage is.
 
-With u_i = A P_i, s_i = Σ_j u_ij and r_ij = u_ij / (π_j s_i) mutual information is Σ_i s_i Σ_j π_j
-φ(r_ij). All terms are ≥ 0, so nothing cancels once r − 1 is known, and so it is with every measure.
-Here r − 1 is formed from double-double sums, so a leakage of 1e-14 nats still has ten digits.
+With u_i = A P_i, s_i = Σ_j u_ij and r_ij = u_ij / (π_j s_i), mutual information is Σ_i s_i Σ_j π_j
+φ(r_ij). All terms are ≥ 0, so nothing cancels once r − 1 is known. The same holds for every other
+measure. Here r − 1 is formed from double-double sums, so a leakage of 1e-14 nats still has ten
+correct digits.
 
 Source: docs/theory.md, sections 3 and 10.
 """
@@ -37,9 +38,9 @@ from discreet.numerics.rounding import (
 )
 from discreet.numerics.sums import lifted_rows
 
-# More than forming, dividing and blending a u_ij loses where results are subnormal.
+# Upper bound of the loss from forming, dividing and blending a u_ij with subnormal results.
 _SUBNORMAL = 16.0 * SMALLEST
-_FEW = 12  # up to so many entries Python's numbers cost less than seventy array operations
+_FEW = 12  # up to this many entries, scalar arithmetic costs less than seventy array operations
 _LARGEST_RATIO = 1e300  # only guesses of subnormal mass exceed it
 
 
@@ -49,16 +50,16 @@ class OutputLaw:
     cancellation.
 
     mass        s_i = Pr(Ŷ = y_i)                              [m]
-    deviation   Pr(X = x_j, Ŷ = y_i) − π_j s_i                  [m, n], accurate relative to itself
+    deviation   Pr(X = x_j, Ŷ = y_i) − π_j s_i                  [m, n], with a small relative error
     p_x         π_j                                            [n]
-    doubt       relative error of r_ij, at most: of how u_ij − π_j s_i was computed
-    off         by how much u_ij may be wrong besides, at most, as products underflowed or masses of
-                outcomes are inexact: [m, n], or 0. A guess that is made has a positive mass, or a
-                positive number here
-    measure     by which leakage is counted, in its unit
+    doubt       upper bound of the relative error of r_ij that comes from computing u_ij − π_j s_i
+    off         upper bound of any further error of u_ij, if products underflowed or the masses of
+                outcomes are inexact: [m, n], or 0. Each guess that is made has a positive mass or a
+                positive entry here
+    measure     the measure of leakage
 
-    It is linear in the estimator, so `blend` gives the law of a mixture of two estimators without
-    touching the outcomes.
+    The law is linear in the estimator, so `blend` returns the law of a mixture of two estimators
+    without a pass over the outcomes.
     """
 
     mass: Array
@@ -70,12 +71,12 @@ class OutputLaw:
 
     @cached_property
     def excess(self) -> Array:
-        """(Φ P_i)_j = Pr(Ŷ = y_i given X = x_j) − Pr(Ŷ = y_i) [m, n]; 0 where π_j = 0."""
+        """Return (Φ P_i)_j = Pr(Ŷ = y_i given X = x_j) − Pr(Ŷ = y_i) [m, n]; 0 where π_j = 0."""
         return self.deviation / np.where(self.p_x > 0, self.p_x, np.inf)
 
     def ratio_minus_one(self) -> Array:
-        """r_ij − 1 [m, n], r_ij = p(x_j given ŷ_i) / p(x_j); 0 where Pr(Ŷ = y_i) = 0 or π_j = 0. Do
-        not write to it.
+        """Return r_ij − 1 [m, n] with r_ij = p(x_j given ŷ_i) / p(x_j); 0 where Pr(Ŷ = y_i) = 0 or
+        π_j = 0. The array is cached: do not modify it.
         """
         return self._ratio
 
@@ -88,20 +89,22 @@ class OutputLaw:
 
     @cached_property
     def is_constant(self) -> bool:
-        """Whether one guess is made and no other, so that nothing leaks; if its doubt is finite."""
+        """Return True if only one guess is ever made, so that the leakage is 0, provided that
+        `doubt` is finite.
+        """
         alone = np.count_nonzero(self.mass) == 1 and not np.any(self.off)
         return self.mass.size == 1 or alone
 
     def leakage(self) -> float:
-        """Leakage, ≥ 0: an estimate. Digits are lost where I(X; Ŷ) is under 1e-44 nats
+        """Return an estimate of the leakage, ≥ 0. It loses digits if I(X; Ŷ) is below 1e-44 nats
         (docs/theory.md, section 10).
         """
         return self.measure.amount(self.level)
 
     @cached_property
     def level(self) -> float:
-        """What the measure compares with its B: Σ_i s_i G(x_i), or the largest of one guess; 0
-        where there is but one.
+        """Return the level that the measure compares with its B: Σ_i s_i G(x_i), or a maximum over
+        guesses; 0 if there is only one guess.
         """
         return (
             0.0
@@ -110,8 +113,8 @@ class OutputLaw:
         )
 
     def _gather(self, mass: Array, value: Callable[..., Array], *of: Array) -> float:
-        """What a value of every guess comes to, as the scope says; that of steep measures may be
-        beyond range.
+        """Combine a value of each guess by the scope of the measure. The value of a measure that is
+        not Lipschitz may overflow.
         """
         if self.measure.steepness < np.inf:
             return float(mass @ value(*of, self.p_x))
@@ -119,7 +122,7 @@ class OutputLaw:
             each = np.where(mass > 0.0, value(*of, self.p_x), 0.0)
             if self.measure.scope is Scope.POSTERIOR:
                 return float(each.max())
-            lost = SMALLEST * int(np.count_nonzero(each))  # at most, where products underflow
+            lost = SMALLEST * int(np.count_nonzero(each))  # upper bound if products underflow
             return (
                 float(mass @ each if self.measure.scope is Scope.TOTAL else (mass * each).max())
                 + lost
@@ -127,19 +130,18 @@ class OutputLaw:
 
     @cached_property
     def wrong(self) -> Array | float:
-        """By how much u_ij may be wrong besides, at most: `off`, and what arithmetic with subnormal
-        numbers loses.
+        """Return an upper bound of the further error of u_ij: `off`, plus the loss from arithmetic
+        with subnormal numbers.
         """
         expected = self.mass[:, None] * self.p_x
         faint = (expected < LEAST_EXACT) & (self.mass > 0.0)[:, None] & (self.p_x > 0.0)
         return np.asarray(self.off + _SUBNORMAL * faint) if faint.any() else self.off
 
     def reach(self, perturbation: float) -> Array:
-        """How far r_ij may be from 1 + `ratio_minus_one`, at most [m, n]; perturbation: of all
-        u_ij, relative, under 1/3.
+        """Return an upper bound of the distance of r_ij from 1 + `ratio_minus_one` [m, n].
 
-        s_i and π_j are sums of the u_ij and change with them (docs/theory.md, section 22,
-        ceilings).
+        perturbation: relative change of all u_ij, below 1/3. Since s_i and π_j are sums of the
+        u_ij, they change too (docs/theory.md, section 22, ceilings).
         """
         share = self.doubt + 4.0 * perturbation * (1.0 + 4.0 * perturbation)
         bounds = self._known_within(share)
@@ -156,16 +158,16 @@ class OutputLaw:
         return bounds
 
     def _known_within(self, share: float) -> Array:
-        """How far r_ij may be from 1 + x_ij for a relative error of r_ij; |x| errs by 5 of 8 units,
-        sums of both by one.
+        """Return an upper bound of |r_ij − (1 + x_ij)| for a relative error of r_ij. The error of
+        |x| is at most 5 of the 8 units, and sums of both add one.
         """
         return (1.0 + self._ratio) * share + 8.0 * UNIT * np.abs(self._ratio)
 
     def _relative(self, wrong: Array, mass: Array) -> Array:
-        """Errors of u_ij ÷ (s_i π_j), at most; inf where that product underflows, 0
-        where π_j = 0.
+        """Return upper bounds of the errors of u_ij divided by s_i π_j; inf where that product
+        underflows, 0 where π_j = 0.
         """
-        expected = mass[:, None] * self.p_x - SMALLEST  # subnormal products err by half of it
+        expected = mass[:, None] * self.p_x - SMALLEST  # error of a subnormal product: half of it
         unknown = np.where((wrong > 0.0) & (self.p_x > 0.0), np.inf, 0.0)
         with np.errstate(over="ignore"):
             return np.divide(wrong, expected, out=unknown, where=expected > 0.0) * (
@@ -173,10 +175,11 @@ class OutputLaw:
             )
 
     def leakage_ceiling(self, perturbation: float = 0.0) -> float:
-        """Upper bound of the exact leakage; 0 where X has one value only or there is one guess.
+        """Return an upper bound of the exact leakage; 0 if X has only one value or there is only
+        one guess.
 
         perturbation: the bound also holds for every law whose entries Pr(X = x_j, Ŷ = y_i) differ
-        by that relative amount. What an entry may be is an interval around x (docs/theory.md,
+        by at most this relative amount. Each entry of x then lies in an interval (docs/theory.md,
         section 10).
         """
         if (self.is_constant and perturbation < np.inf) or np.count_nonzero(self.p_x) <= 1:
@@ -192,7 +195,7 @@ class OutputLaw:
             reach = self.reach(perturbation)
             doubt = doubt + 4.0 * perturbation * (1.0 + 4.0 * perturbation)
             mass = mass + np.sum(wrong, axis=-1)
-        else:  # mutual information is least with the s_i and π_j of the law itself
+        else:  # mutual information is smallest for the s_i and π_j of the law itself
             reach = self._known_within(doubt)
             if isinstance(wrong, np.ndarray):
                 never = (mass == 0.0) & wrong.any(axis=1)
@@ -209,16 +212,16 @@ class OutputLaw:
         worst = (
             worst * (1.0 + leakage_doubt(*x.shape[::-1])) / (1.0 - doubt) if doubt < 0.5 else np.inf
         )
-        if not worst < np.inf:  # also where it is not a number
+        if not worst < np.inf:  # also if it is NaN
             return np.inf
         return worst if measure.growth == 0.0 else measure.amount(worst) * (1.0 + 8.0 * UNIT)
 
     def odds_ratios(self, perturbation: float | None = None) -> Array:
-        """By what factor guess i changes the odds of x_j against all other values [m, n]; 1 where a
-        guess is never made.
+        """Return the factor by which guess i changes the odds of x_j against all other values [m,
+        n]; 1 if a guess is never made.
 
-        perturbation: None for an estimate; else upper bounds for every law whose entries differ by
-        that relative amount.
+        perturbation: None for an estimate; otherwise the result bounds the factors of every law
+        whose entries differ by at most this relative amount.
         """
         possible = self.p_x > 0.0
         made = self.mass > 0.0
@@ -230,7 +233,7 @@ class OutputLaw:
             high = high + reach
             low = np.maximum(low - reach, 0.0)
             made = made | np.any(self.wrong, axis=-1)
-        # [n, n]: the other values of each
+        # [n, n]: for each value, the probabilities of the other values
         weights = self.p_x * ~np.eye(self.p_x.size, dtype=np.bool_)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             ratios = high * weights.sum(axis=1) / (low @ weights.T)
@@ -241,10 +244,10 @@ class OutputLaw:
         return np.where(made[:, None] & possible & (weights.sum(axis=1) > 0.0), ratios, 1.0)
 
     def blend(self, other: OutputLaw, share: float) -> OutputLaw:
-        """The law of (1 − share)·this + share·other."""
+        """Return the law of (1 − share)·self + share·other."""
         mass = (1.0 - share) * self.mass + share * other.mass
         off = (1.0 - share) * self.off + share * other.off
-        if mass.min() < LEAST_EXACT:  # a guess that is made may lose its mass here
+        if mass.min() < LEAST_EXACT:  # the mass of a guess may underflow here
             made = (
                 (self.mass > 0.0)
                 | (other.mass > 0.0)
@@ -269,9 +272,9 @@ def output_law(
     marginal: DoubleDouble | None = None,
     measure: Measure = MUTUAL_INFORMATION,
 ) -> OutputLaw:
-    """The law of (X, Ŷ) for a private joint p_xz [n, N] and an estimator [m, N].
+    """Return the law of (X, Ŷ) for a private joint p_xz [n, N] and an estimator [m, N].
 
-    marginal: `dd_sum(p_xz)`, if it is already known. A total of p_xz other than one is divided out.
+    marginal: `dd_sum(p_xz)`, if it is already known. If p_xz does not sum to one, it is normalised.
     """
     p_x = dd_sum(p_xz) if marginal is None else marginal
     lift = faint_lift(p_x[0])
@@ -279,8 +282,8 @@ def output_law(
 
 
 def faint_lift(p_x: Array) -> NDArray[np.int32]:
-    """Exponents e [n]: p_x · 2^e is of ordinary size for private values so rare that products
-    underflow; 0 for others.
+    """Return exponents e [n] such that p_x · 2^e is of ordinary size, for private values so rare
+    that products underflow; 0 for other values.
     """
     faint = (p_x > 0.0) & (p_x < 1e-200)
     return np.asarray(-np.frexp(p_x)[1] * faint, dtype=np.int32)
@@ -293,11 +296,12 @@ def law_of(
     measure: Measure = MUTUAL_INFORMATION,
     lost: Array | float = 0.0,
 ) -> OutputLaw:
-    """The law of (X, Ŷ) from u_ij = Pr(X = x_j, Ŷ = y_i), given times 2^lift_j [m, n], and the π_j
-    (not lifted) [n].
+    """Return the law of (X, Ŷ) for given u_ij = Pr(X = x_j, Ŷ = y_i).
 
-    lost: by how much u_ij times 2^lift_j may be wrong, at most, as products underflowed    [m, n],
-                                                                                            or 0
+    joint      u_ij · 2^lift_j [m, n], double-double
+    marginal   π_j, not lifted [n], double-double
+    lift       exponents [n]
+    lost       upper bound of the error of u_ij · 2^lift_j from underflow [m, n], or 0
     """
     faint = lift.any()
     mass = row_sums(_scale(joint, -lift) if faint else joint)
@@ -309,7 +313,7 @@ def law_of(
     )
     deviation = _scale_outward(lifted, -lift) if faint else lifted
     off = lost
-    if faint:  # a guess that is made may have no mass left without the lift
+    if faint:  # without the lift, the mass of a guess may underflow to 0
         vanished = (mass[0] == 0.0) & joint[0].any(axis=1)
         off = (
             _scale_outward(lost + np.zeros(deviation.shape), -lift) + _SUBNORMAL * vanished[:, None]
@@ -319,7 +323,7 @@ def law_of(
 
 
 def _deviation(*numbers: Array) -> Array:
-    """u_ij Σ π − s_i π_j of double-double numbers u, Σ π, s and π."""
+    """Return u_ij Σ π − s_i π_j for double-double numbers u, Σ π, s and π."""
     joint, total, mass, (high, low) = zip(numbers[::2], numbers[1::2], strict=True)
     high, low = dd_add(dd_multiply(joint, total), dd_multiply(mass, (-high, -low)))
     return high + low
@@ -333,8 +337,8 @@ def _scale(numbers: DoubleDouble, exponent: NDArray[np.signedinteger]) -> Double
 
 
 def _scale_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array:
-    """values · 2^exponent; subnormal results are rounded away from zero, so that no leakage is
-    rounded to none.
+    """Return values · 2^exponent, with subnormal results rounded away from zero, so that no leakage
+    is rounded to 0.
     """
     scaled = np.ldexp(values, exponent)
     short = np.abs(np.ldexp(scaled, -exponent)) < np.abs(values)
@@ -342,25 +346,25 @@ def _scale_outward(values: Array, exponent: NDArray[np.signedinteger]) -> Array:
 
 
 def total_of(marginal: DoubleDouble) -> float:
-    """Σ_j π_j, rounded once; π_j double-double [n]."""
+    """Return Σ_j π_j, rounded once, for double-double π_j [n]."""
     high, low = row_sums(marginal)
     return float(high + low)
 
 
 def total_error(marginal: DoubleDouble, rows: slice = slice(None)) -> float:
-    """|Σ_j π_j − 1| of these rows, rounded once; π_j double-double [n]."""
+    """Return |Σ_j π_j − 1| over the selected rows, rounded once, for double-double π_j [n]."""
     return abs(math.fsum([*marginal[0][rows].tolist(), *marginal[1][rows].tolist(), -1.0]))
 
 
 def row_sums(numbers: DoubleDouble) -> DoubleDouble:
-    """Sums over the last axis of double-double numbers, rounded to double-double."""
+    """Return the sums of double-double numbers over the last axis, rounded to double-double."""
     high = dd_sum(numbers[0])
     return high[0], high[1] + numbers[1].sum(axis=-1)
 
 
 def distance_from_private(law: OutputLaw) -> float:
-    """max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses that are made: how far one guess
-    moves a belief about X. Where products underflow it is an upper bound.
+    """Return max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses that are made: how far one
+    guess moves a belief about X. If products underflow, the result is an upper bound.
     """
     distance = np.abs(law.ratio_minus_one())
     if np.any(law.wrong) and not law.is_constant:
@@ -369,5 +373,5 @@ def distance_from_private(law: OutputLaw) -> float:
 
 
 def phi_residual(law: OutputLaw) -> float:
-    """‖Φ P‖∞ = max_ij |p(ŷ_i given x_j) − p(ŷ_i)|."""
+    """Return ‖Φ P‖∞ = max_ij |p(ŷ_i given x_j) − p(ŷ_i)|."""
     return float(np.abs(law.excess).max())

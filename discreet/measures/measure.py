@@ -1,23 +1,24 @@
-"""What a measure of leakage is: for each guess a convex function of what it says about X, zero
-where it says nothing.
+"""The interface of a measure of leakage: a convex function of each guess, which is zero if the
+guess reveals nothing about X.
 
 With u_j = Pr(X = x_j, guess), s = Σ_j u_j and x_j = u_j/(π_j s) − 1, which is p(x_j given the
 guess)/π_j − 1, a guess adds
 
     g(u) = s · G(x),   G ≥ 0 convex with G(0) = 0
 
-so that g is convex and positively homogeneous: merging two guesses never adds to it. x is what
-`law` computes without cancellation, hence every measure is a function of x. The constraint of a
-budget is about B = `level`:
+to the leakage. So g is convex and positively homogeneous: merging two guesses never increases the
+leakage. `law` computes x without cancellation, hence every measure is a function of x. A budget
+bounds the leakage by B = `level`:
 
-    Scope.TOTAL  Σ_i g(u_i) ≤ B Scope.SHARE g(u_i) ≤ B for each guess Scope.POSTERIOR G(x_i) ≤ B for
-                 each guess
+    Scope.TOTAL      Σ_i g(u_i) ≤ B
+    Scope.SHARE      g(u_i) ≤ B for each guess
+    Scope.POSTERIOR  G(x_i) ≤ B for each guess
 
-As a support function g(u) = max_{v in V} v·u, where V holds 0 and with a vector all smaller ones. A
-tilt t_i with t_i·u ≤ μ g(u) for all u ≥ 0 is in μ V; any tilt is repaired by the least shift κ with
-t_i − κ·1 in μ V (`Measure.support`). Under Scope.POSTERIOR the union of all μ V takes its place,
-and a tilt says all; under Scope.SHARE each guess has its own μ_i, the least that its tilt allows
-(`Measure.price`).
+g is the support function g(u) = max_{v in V} v·u of a set V that contains 0 and, with each vector,
+all smaller ones. A tilt t_i satisfies t_i·u ≤ μ g(u) for all u ≥ 0 exactly if it lies in μ V.
+`Measure.support` returns the least shift κ that moves t_i − κ·1 into μ V. Under Scope.POSTERIOR the
+union of all μ V replaces μ V, and a tilt needs no multiplier. Under Scope.SHARE each guess has its
+own multiplier μ_i, the least that its tilt permits (`Measure.price`).
 
 Source: docs/decisions/0006-measures.md; docs/theory.md, section 22.
 """
@@ -41,7 +42,7 @@ from discreet.numerics.rounding import SMALLEST, UNIT
 
 
 class Scope(Enum):
-    """What a budget bounds; the value is the word for it in messages."""
+    """The quantity that a budget bounds; each value is its description in messages."""
 
     TOTAL = "the sum over all guesses"
     SHARE = "each guess, by its probability"
@@ -49,15 +50,15 @@ class Scope(Enum):
 
 
 class Contrast(Enum):
-    """What decides a measure that is the largest of what single guesses say."""
+    """The rates that determine a measure which is a maximum over single guesses."""
 
     PAIR = "the rates of a guess in two groups"
     OTHERS = "the rates of a guess in a group and in all others"
 
 
 class Cone(Enum):
-    """The cones whose epigraph g(u) ≤ h of a smooth measure is made of, with s = Σ_j u_j and w = π
-    s; the value is g(u).
+    """The cone that expresses the epigraph g(u) ≤ h of a smooth measure, with s = Σ_j u_j and w = π
+    s; each value is the formula of g(u).
     """
 
     ENTROPY = "Σ_j u_j log(u_j/w_j)"
@@ -67,10 +68,12 @@ class Cone(Enum):
 
 @dataclass(frozen=True)
 class RatioTerms:
-    """Convex functions ψ_j ≥ 0 with ψ_j(0) = 0 and g(u_i) ≤ q_i Σ_j ψ_j(W_ij/q_i − 1), whatever the
-    mixture q_i of the rates of a guess is.
+    """Convex functions ψ_j ≥ 0 with ψ_j(0) = 0 and g(u_i) ≤ q_i Σ_j ψ_j(W_ij/q_i − 1) for every
+    mixture q_i of the rates of a guess.
 
-    value, slope, bend   ψ_j, ψ_j' and ψ_j'' of x [..., n]
+    value   ψ_j  of x [..., n]
+    slope   ψ_j' of x [..., n]
+    bend    ψ_j'' of x [..., n]
     """
 
     value: Callable[[Array], Array]
@@ -79,19 +82,21 @@ class RatioTerms:
 
 
 class Measure(ABC):
-    """A measure of leakage; `str` gives the text that names it with its parameters
-    (`registry.measure_of`).
+    """A measure of leakage; `str` returns its name and parameters, which `registry.measure_of`
+    reads.
 
-    name       of the family; unit: of budgets; citation: where it is defined
-    scope      what a budget bounds
-    growth     c: B = e^{cε} − 1 for a budget of ε; 0: B = ε
-    contrast   what decides it, if it is the largest over the places of a table
-    cone       of a smooth measure; None if it has `pieces`
-    steepness  upper bound of |slope| and of G whatever π is, if there is one and the scope is TOTAL
-    separates  whether only guesses that say nothing about X leak nothing, so that budget 0 is
-               perfect privacy
-    conditional  whether it is about X given another variable: summed over groups of rows, each with
-                 its own prior
+    name         name of the family
+    unit         unit of the leakage and of budgets
+    citation     the publication that defines it
+    scope        what a budget bounds
+    growth       c: B = e^{cε} − 1 for a budget of ε; 0: B = ε
+    contrast     the rates that determine it, if it is a maximum over the places of a table
+    cone         cone of a smooth measure; None if the measure has `pieces`
+    steepness    upper bound of |slope| and of G for every π, if there is one and the scope is TOTAL
+    separates    True if only guesses that are independent of X leak nothing, so that budget 0 means
+                 perfect privacy
+    conditional  True if the leakage is about X given another variable: it is summed over groups of
+                 rows, each with its own prior
     """
 
     name: ClassVar[str]
@@ -106,75 +111,75 @@ class Measure(ABC):
 
     @property
     def growth(self) -> float:
-        """c in B = e^{cε} − 1; 0 for B = ε."""
+        """Return c in B = e^{cε} − 1, or 0 if B = ε."""
         return 0.0
 
     @property
     def order(self) -> float:
-        """α of Cone.POWER."""
+        """Return the exponent α of Cone.POWER."""
         raise NotImplementedError(f"{self.name} has no order")
 
     @property
     def suffix(self) -> str:
-        """What names of numbers in its unit end with."""
+        """Return the suffix of the names of numbers in the unit of this measure."""
         return f"_{self.unit}" if self.unit else ""
 
     def __str__(self) -> str:
         return self.name
 
     def on(self, values: NDArray[np.intp], n: int) -> Measure:
-        """The same measure of fewer private values, out of n; InputError if it is not about n
-        values.
+        """Return this measure for the kept private values [k] of n; raise InputError if its
+        parameters are for another number of values than n.
         """
         return self
 
     def excess(self, x: Array, p_x: Array) -> Array:
-        """G(x_i) [m] of x [m, n] and π [n], accurate relative to itself."""
+        """Return G(x_i) [m] for x [m, n] and π [n], with a small relative error."""
         return self.excess_ceiling(x, np.zeros_like(x), p_x)
 
     @abstractmethod
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """Upper bound [m] of G at every x' of mean 0 with |x' − x| ≤ reach [m, n], up to (n + 300)
-        2⁻⁵³ of itself.
+        """Return an upper bound [m] of G at every x' of mean 0 with |x' − x| ≤ reach [m, n], up to
+        a relative rounding error of (n + 300) 2⁻⁵³.
         """
 
     @abstractmethod
     def slope(self, x: Array, p_x: Array) -> Array:
-        """A subgradient v [m, n] of g at u = s π (1 + x): v in V with v·u = g(u). Entries may be
-        cut.
+        """Return a subgradient v [m, n] of g at u = s π (1 + x): v lies in V and v·u = g(u).
+        Entries may be truncated.
         """
 
     @abstractmethod
     def support(
         self, tilt: Array, p_x: Array, multiplier: float, level: float
     ) -> tuple[Array, Array]:
-        """The least κ_i with t_i − κ_i in μ V [m], and sizes [m] of which its error is at most
-        `sum_error(n)`.
+        """Return the least κ_i with t_i − κ_i in μ V [m], and sizes [m]; the error of κ_i is at
+        most `sum_error(n)` times its size.
 
-        tilt [m, n], π [n] > 0 up to rounding, 0 < μ < ∞ (not read unless the scope is TOTAL), level
-        B. An estimate that lies above κ_i is no error.
+        tilt [m, n], π [n] > 0 up to rounding, 0 < μ < ∞ (ignored unless the scope is TOTAL), level
+        B. An estimate above κ_i is allowed.
         """
 
     def pieces(self, p_x: Array, level: float) -> tuple[Array, ...] | None:
-        """Matrices R [k, n] with g(u) = Σ_R max_k (R u)_k, under Scope.POSTERIOR with R u ≤ 0; None
-        for smooth measures.
+        """Return matrices R [k, n] with g(u) = Σ_R max_k (R u)_k, or with the constraints R u ≤ 0
+        under Scope.POSTERIOR; None for smooth measures.
         """
         return None
 
     def curvature(self, x: Array, p_x: Array) -> tuple[Array, Array]:
-        """The second derivative of a smooth G in x, diag(bend) − pull pull', as (bend, pull), both
-        [m, n].
+        """Return the second derivative of a smooth G in x as (bend, pull), both [m, n]: it is
+        diag(bend) − pull pull'.
         """
         raise NotImplementedError(f"{self.name} is not smooth")
 
     def ceiling(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
-        """Upper bound of the least κ_i with t_i − κ_i in μ V [m]; κ_i ≤ max_j t_ij as V holds no
-        less than all v ≤ 0.
+        """Return an upper bound of the least κ_i with t_i − κ_i in μ V [m]; κ_i ≤ max_j t_ij, since
+        V contains all v ≤ 0.
 
         κ(t) = c + κ(t − c) for every number c. The mean is subtracted first, so that rounding is
-        relative to differences; κ does not fall as an entry grows, so the differences are rounded
-        upward. κ of c t and c μ is c κ for every c > 0. A power of two brings tilts to size 1, and
-        no square of one underflows.
+        relative to differences. κ does not decrease as an entry grows, so the differences are
+        rounded upward. For every c > 0, κ of c t and c μ is c κ. Scaling by a power of two brings
+        the tilts to size 1, so that no square of a tilt underflows.
         """
         total = p_x.sum()
         largest = tilt.max(axis=1)
@@ -195,18 +200,18 @@ class Measure(ABC):
         return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
 
     def price(self, tilt: Array, p_x: Array, multiplier: float) -> float:
-        """The sum of the multipliers of feasible tilts: what a unit of B costs in the dual bound,
-        rounded upward.
+        """Return the sum of the multipliers of feasible tilts, rounded upward: the coefficient of B
+        in the dual bound.
         """
         return multiplier if self.scope is Scope.TOTAL else 0.0
 
     def dilution(self, leakage: float, budget: float) -> float:
-        """The least share κ of guesses that ignore the person with which a rule of at most this
-        leakage keeps a budget.
+        """Return the least share κ of guesses drawn independently of the person with which a rule
+        of at most this leakage satisfies a budget.
 
-        g is convex and homogeneous, and 0 where the guess ignores X, so what is compared with B
-        falls by the factor 1 − κ. Of measures of each posterior that is known only where the
-        guesses have the law of the rule's own; `people.places` bounds them.
+        g is convex and homogeneous, and 0 if the guess is independent of X, so dilution multiplies
+        the level by 1 − κ. Measures of each posterior satisfy this only if the independent guesses
+        have the same law as the guesses of the rule; `people.places` bounds them.
         """
         if leakage <= budget:
             return 0.0
@@ -215,16 +220,16 @@ class Measure(ABC):
         return 1.0 - self.level(budget) / self.level(leakage) * (1.0 - OUTWARD)
 
     def diluted(self, leakage: float, share: float) -> float:
-        """What a rule of at most this leakage leaks at most with that share of guesses that ignore
-        the person.
+        """Return an upper bound of the leakage of a rule with at most this leakage once a share of
+        its guesses is drawn independently of the person.
         """
         if self.scope is Scope.POSTERIOR or math.isinf(leakage):
             return leakage
         return self.amount((1.0 - share) * self.level(leakage))
 
     def contributions(self, rates: Array, shares: Array) -> Array:
-        """What guesses with these rates [k, n] add in groups with these shares [n]: g or, of each
-        posterior, G.
+        """Return g [k] of guesses with these rates [k, n] in groups with these shares [n], or G [k]
+        for a measure of each posterior.
         """
         mass = rates @ shares
         x = np.divide(rates, mass[:, None], out=np.ones_like(rates), where=mass[:, None] > 0) - 1.0
@@ -235,18 +240,17 @@ class Measure(ABC):
         return np.asarray(value)
 
     def rates_ceiling(self, rates: Array, region: Region) -> Array:
-        """b(W_i) [k] at rates [k, n] of one guess: what the guess adds is at most that for all π of
-        the region.
+        """Return b(W_i) [k] for rates [k, n] of single guesses: an upper bound of what each guess
+        adds, for every π of the region.
 
         It is convex or, for measures of single guesses, quasi-convex.
         """
         raise InputError(f"limits of {self} are not known; use one of discreet.measures")
 
     def largest_level(self, region: Region) -> float:
-        """Upper bound over the intervals of a region of what is compared with B; inf if none is
-        known.
+        """Return an upper bound of the level over the intervals of a region; inf if none is known.
 
-        A measure of single guesses is the largest of functions that grow or fall with each rate.
+        A measure of single guesses is a maximum of functions that are monotone in each rate.
         """
         if self.scope is Scope.TOTAL:
             return math.inf
@@ -254,34 +258,38 @@ class Measure(ABC):
             return float(self.rates_ceiling(region.single_ends(), region).max())
 
     def level_from_information(self, information: Callable[[], float]) -> float:
-        """Upper bound of what is compared with B from mutual information; inf if none is known."""
+        """Return an upper bound of the level, computed from mutual information; inf if none is
+        known.
+        """
         return math.inf
 
     def asymptotic_level(self, tables: Array, level: float) -> float:
-        """What is compared with B for many people, but with a probability that tends to `level`;
-        inf where people are too few to say so. Raises InputError where it is not known.
+        """Return an upper limit of the level that fails with a probability which tends to `level`
+        as the number of people grows; inf if there are too few people. Raise InputError if no such
+        limit is known.
 
-        tables: how many people of each given value got each guess in each group [given, m, n]
+        tables: number of people by given value, guess and group [given, m, n]
         """
         raise InputError(f"no asymptotic limit of {self} is known; ask for the exact promise")
 
     def ratio_terms(self, region: Region) -> RatioTerms | None:
-        """Functions of rates over their mixture of which g is at most the sum; None if none are
-        known.
+        """Return functions of rates over their mixture whose sum bounds g from above; None if none
+        are known.
         """
         return None
 
     def least_leakage(self, region: Region) -> float:
-        """Lower bound of the leakage over a region: here for sums of terms ≥ 0 that are linear in
-        π.
+        """Return a lower bound of the leakage over a region. This default is for sums of terms ≥ 0
+        that are linear in π.
         """
         return self.amount(float(region.share_low.sum()) * self.tangents_level(region))
 
     def tangents_level(self, region: Region) -> float:
-        """The largest lower bound of Σ_i g(u_i) with the least shares, brought to a sum of one.
+        """Return the largest lower bound found for Σ_i g(u_i), with the least shares scaled to a
+        sum of one.
 
-        From tangents at laws on the way from the table to independence; where the ratio of odds is
-        limited, also from what is made by processing the guess.
+        The bounds come from tangents at laws on the segment from the table to independence and, if
+        the odds ratio is bounded, from rates that processing of the guess can produce.
         """
         if not region.share_low.any():
             return 0.0
@@ -289,7 +297,7 @@ class Measure(ABC):
         best = 0.0
         if region.odds is not None:
             first = region.least_apart()
-            # Equal rates leak nothing, and rounding would make a little of it.
+            # Equal rates leak nothing; rounding would give a small positive value.
             if (first[:, 0] != first[:, 1]).all():
                 with np.errstate(divide="ignore", invalid="ignore"):
                     both = [self.contributions(rates, shares) for rates in (first, 1.0 - first)]
@@ -303,7 +311,7 @@ class Measure(ABC):
         return best * (1.0 - OUTWARD)
 
     def level(self, budget: float) -> float:
-        """B, rounded upward."""
+        """Return B for a budget, rounded upward."""
         if self.growth == 0.0:
             return budget
         exponent = self.growth * budget
@@ -314,24 +322,28 @@ class Measure(ABC):
         )
 
     def amount(self, level: float) -> float:
-        """The budget whose B is the level, rounded to some units in the last place."""
+        """Return the budget whose B is the level, with an error of a few units in the last
+        place.
+        """
         return level if self.growth == 0.0 else math.log1p(level) / self.growth
 
     def best_actions(self, p_x: Array) -> NDArray[np.intp]:
-        """The actions of an adversary that are the best without a guess; none unless leakage is
-        what an adversary gains.
+        """Return the actions of an adversary that are optimal without a guess; an empty array
+        unless leakage is the gain of an adversary.
         """
         return np.zeros(0, dtype=np.intp)
 
 
 def sum_error(n: int) -> float:
-    """Relative error of a support function that is a sum over n private values, at most."""
+    """Return an upper bound of the relative error of a support function that is a sum over n
+    private values.
+    """
     return (n + 40) * UNIT
 
 
 def largest_candidate(values: Array, sizes: Array, error: float) -> tuple[Array, Array]:
-    """The candidate [m] with the largest upper bound of those [m, k] that err by `error` times
-    their sizes; and its size.
+    """Return, for each row of candidates [m, k] whose errors are at most `error` times their sizes,
+    the candidate with the largest upper bound, and its size [m].
     """
     index = (values + error * sizes).argmax(axis=1)[:, None]
     value = np.take_along_axis(values, index, axis=1)[:, 0]
@@ -339,8 +351,8 @@ def largest_candidate(values: Array, sizes: Array, error: float) -> tuple[Array,
 
 
 def ends(x: Array, reach: Array, p_x: Array) -> tuple[Array, Array]:
-    """The least and the largest x' that may be meant: within reach, and of a probability; 0 where
-    π_j = 0.
+    """Return the least and the largest x' [m, n] within `reach` of x that belong to a probability;
+    0 where π_j = 0.
     """
     possible = p_x > 0.0
     most = np.divide(1.0 + 4.0 * UNIT, p_x, out=np.zeros_like(p_x), where=p_x > 2.0**-1020)
@@ -350,8 +362,8 @@ def ends(x: Array, reach: Array, p_x: Array) -> tuple[Array, Array]:
 
 @np.errstate(over="ignore")
 def remainder(x: Array, power: float) -> Array:
-    """(1 + x)₊^power − 1 − power·x ≥ 0 for power > 1, accurate relative to itself; inf where that
-    is too large.
+    """Return (1 + x)₊^power − 1 − power·x ≥ 0 for power > 1, with a small relative error; inf on
+    overflow.
     """
     near = np.abs(x) * (power + 1.0) < 0.1
     small = np.where(near, x, 0.0)
@@ -373,14 +385,14 @@ def remainder(x: Array, power: float) -> Array:
 
 @np.errstate(over="ignore", invalid="ignore")
 def remainder_ceiling(x: Array, power: float) -> Array:
-    """Upper bound of `remainder` at x, but for 64 units of 2⁻⁵³ of itself; inf or not a number
-    where that is too large.
+    """Return an upper bound of `remainder` at x, up to a relative error of 64 units of 2⁻⁵³; inf or
+    NaN on overflow.
 
-    Outside its series `remainder` is (1 + x) (e^E − 1) − (power − 1) x with E = (power − 1) log(1 +
-    x). The logarithm errs by 4 last places and the product by half of one. This changes E by 9
-    units of |E|, and e^E by as many units of itself. The exponential and single roundings cost 11
-    units of the first term and 2 of the second. The factors below are at least 1.5 times as large,
-    which covers products of roundings.
+    Outside its series, `remainder` is (1 + x) (e^E − 1) − (power − 1) x with E = (power − 1) log(1
+    + x). The logarithm has an error of 4 units in the last place, and the product of half a unit.
+    This changes E by 9 units of |E|, and e^E by the same relative amount. The exponential and
+    single roundings cost 11 units of the first term and 2 of the second. The factors below are at
+    least 1.5 times as large, which covers products of roundings.
     """
     base = 1.0 + np.maximum(x, -1.0)
     exponent = (power - 1.0) * np.log1p(np.maximum(x, -1.0 + UNIT))

@@ -1,16 +1,16 @@
-"""Mutual information: its convex function φ, the support function of its level sets, feasible
-duals.
+"""Mutual information: its convex function φ, the support function of its level sets, and its
+feasible duals.
 
-Leakage is I(X; Ŷ) = Σ_i s_i Σ_j π_j φ(r_ij), r_ij = p(x_j given ŷ_i)/π_j, φ(r) = r log r − r + 1,
-all terms ≥ 0 (`law` has the sums). As Σ_i g(u_i) with g convex and positively homogeneous, it has a
-dual: a tilt t [m, n] with a multiplier μ ≥ 0 is *feasible* when
+Leakage is I(X; Ŷ) = Σ_i s_i Σ_j π_j φ(r_ij) with r_ij = p(x_j given ŷ_i)/π_j and φ(r) = r log r − r
++ 1; all terms are ≥ 0 (`law` computes the sums). It is Σ_i g(u_i) with g convex and positively
+homogeneous, so it has a dual: a tilt t [m, n] with a multiplier μ ≥ 0 is *feasible* if
 
-    h_i(t, μ) = μ log Σ_j π_j e^{t_ij/μ} ≤ 0  for every i (at budget 0, where μ = ∞: Σ_j π_j t_ij ≤
-                                              0),
+    h_i(t, μ) = μ log Σ_j π_j e^{t_ij/μ} ≤ 0  for every i
+    (at budget 0, where μ = ∞: Σ_j π_j t_ij ≤ 0).
 
-and then t_i·u ≤ μ g(u) for every u ≥ 0. Since h_i(t − c, μ) = h_i(t, μ) − c, any tilt becomes
-feasible when each row is lowered by an upper bound of its h_i. The bounds hold for the stored
-numbers taken as exact. All information is in nats.
+Then t_i·u ≤ μ g(u) for every u ≥ 0. Since h_i(t − c, μ) = h_i(t, μ) − c, any tilt becomes feasible
+if each row is reduced by an upper bound of its h_i. The bounds treat the stored numbers as exact.
+All information is in nats.
 
 Source: docs/theory.md, sections 3, 6 and 10; rounding: N. J. Higham, *Accuracy and Stability of
 Numerical Algorithms*, §3.1.
@@ -33,26 +33,28 @@ from discreet.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
 
 
 def _written_out(coefficients: list[float]) -> Callable[[float], float]:
-    """x ↦ Σ_k c_k x^k by Horner's rule without a loop, which would take twice as long."""
+    """Return x ↦ Σ_k c_k x^k as unrolled Horner's rule, which is twice as fast as a loop."""
     text = repr(coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         text = f"({text}) * x + {coefficient!r}"
     return eval(f"lambda x: {text}")  # type: ignore[no-any-return]
 
 
-_EXPECTED = 5.0  # people in a cell, from which on χ² laws are near enough
-_SERIES_BELOW = 0.1  # up to this |r − 1| φ is summed as a series
-# Further terms round away.
+_EXPECTED = 5.0  # expected people in a cell above which the χ² approximation is accurate enough
+_SERIES_BELOW = 0.1  # φ is summed as a series if |r − 1| is at most this
+# Later terms are below rounding.
 _SERIES = [(1.0 if k % 2 == 0 else -1.0) / (k * (k - 1)) for k in range(2, 18)]
-# e^z − 1 − z; for |z| ≤ 1 further terms round away
+# e^z − 1 − z; for |z| ≤ 1 later terms are below rounding
 _CURVATURE = [1.0 / math.factorial(k) for k in range(2, 21)]
 _series = _written_out(_SERIES)
 _curvature = _written_out(_CURVATURE)
 
 
 def phi_divergence(x: Array) -> Array:
-    """φ(1 + x) = (1 + x) log(1 + x) − x for x ≥ −1, to full relative accuracy even near x = 0."""
-    if x.size <= 64:  # a call of NumPy takes as long as some of these
+    """Return φ(1 + x) = (1 + x) log(1 + x) − x for x ≥ −1, with full relative accuracy even near x
+    = 0.
+    """
+    if x.size <= 64:  # for few entries, scalar code is faster than NumPy
         return np.array([_phi(each) for each in x.ravel().tolist()]).reshape(x.shape)
     x = np.maximum(x, -1.0)
     far = (1.0 + x) * np.log1p(np.maximum(x, -1.0 + UNIT)) - x  # 0 log 0 = 0
@@ -67,62 +69,67 @@ def _phi(x: float) -> float:
 
 
 class Divergence(Measure):
-    """G(x) = Σ_j π_j φ(1 + x_j), the divergence of a posterior from the prior."""
+    """The divergence of a posterior from the prior, G(x) = Σ_j π_j φ(1 + x_j)."""
 
     cone = Cone.ENTROPY
 
     def excess(self, x: Array, p_x: Array) -> Array:
-        """Σ_j π_j φ(1 + x_j)."""
+        """Return Σ_j π_j φ(1 + x_j) [m]."""
         return np.asarray(phi_divergence(x) @ p_x)
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """φ is convex, so it is largest at an end of what an entry may be."""
+        """Return the sum over entries of the larger φ of both interval ends; φ is convex, so its
+        maximum is at an end.
+        """
         ends = np.array([x + reach, np.maximum(x - reach, -1.0)])
         return np.asarray(np.maximum.reduce(phi_divergence(ends)) @ p_x)
 
     def slope(self, x: Array, p_x: Array) -> Array:
-        """log r, cut at r = 2⁻⁵³."""
+        """Return log r, truncated at r = 2⁻⁵³."""
         return np.log1p(np.maximum(x, -1.0 + UNIT))
 
     def curvature(self, x: Array, p_x: Array) -> tuple[Array, Array]:
-        """π_j / r_j."""
+        """Return bend π_j / r_j, and pull 0."""
         return p_x / np.maximum(1.0 + x, UNIT), np.zeros_like(x)
 
 
 class MeanDivergence(Divergence):
-    """The divergences of all guesses, weighted by their probabilities."""
+    """The mean divergence over guesses, weighted by their probabilities."""
 
-    steepness = 2048.0  # no logarithm of a ratio of doubles is as large
+    steepness = 2048.0  # larger than the logarithm of any ratio of doubles
 
     def support(
         self, tilt: Array, p_x: Array, multiplier: float, level: float
     ) -> tuple[Array, Array]:
-        """h_i(t, μ)."""
+        """Return h_i(t, μ)."""
         value = support_ceiling(tilt, p_x, multiplier)
         return value, np.zeros_like(value)
 
     def ceiling(self, tilt: Array, p_x: Array, multiplier: float, level: float) -> Array:
-        """Of h_i(t, μ), also at μ = ∞, where it is the mean."""
+        """Return an upper bound of h_i(t, μ), which is the mean if μ = ∞."""
         value = support_ceiling(tilt, p_x, multiplier)
         return np.asarray(value + 2.0 * UNIT * np.abs(value) + 8.0 * SMALLEST)
 
     def rates_ceiling(self, rates: Array, region: Region) -> Array:
-        """Π times the divergence under π⁺: the least sum of terms ≥ 0 that are linear in π."""
+        """Return Π times the divergence under π⁺: the divergence is the minimum over references of
+        a sum of terms ≥ 0 that are linear in π.
+        """
         return region.total * self.contributions(rates, region.top)
 
     def largest_level(self, region: Region) -> float:
-        """It is at most the entropy of the alphabet, in nats, for the share of all people that
-        these are.
+        """Return the log of the alphabet, an upper bound of the entropy in nats, times the share of
+        all people in the region.
         """
         return math.log(region.alphabet) * min(1.0, region.total)
 
     def asymptotic_level(self, tables: Array, level: float) -> float:
-        """By the likelihood ratio: twice the mutual information of a table times its people has
-        nearly the non-central χ² law whose non-centrality is the same of the truth.
+        """Return an upper limit by the likelihood ratio: twice the mutual information of a table
+        times its number of people follows approximately a non-central χ² law, whose non-centrality
+        is the same function of the true law.
 
-        It is no less than an independent guess has in half of all draws. inf where a guess and a
-        group are expected to meet fewer than `_EXPECTED` times, if independent. Source:
-        docs/theory.md, section 23.
+        The ratio is raised to at least the median of that of an independent guess. Return inf if,
+        under independence, fewer than `_EXPECTED` people are expected in any cell of guess and
+        group. Source: docs/theory.md, section 23.
         """
         from scipy.optimize import brentq
         from scipy.special import chdtri, chndtr, rel_entr
@@ -147,7 +154,9 @@ class MeanDivergence(Divergence):
         return float(centrality / (2.0 * people.sum()))
 
     def ratio_terms(self, region: Region) -> RatioTerms:
-        """a ((1 + x) log(1 + x) − x) for the largest share a."""
+        """Return ψ(x) = a ((1 + x) log(1 + x) − x) for the largest share a, with its
+        derivatives.
+        """
         from scipy.special import kl_div
 
         most = region.share_high
@@ -161,7 +170,7 @@ class MeanDivergence(Divergence):
 @final
 @dataclass(frozen=True)
 class MutualInformation(MeanDivergence):
-    """I(X; Ŷ) = Σ_ij u_ij log(u_ij/(π_j s_i)) ≤ budget."""
+    """The budget bounds mutual information, I(X; Ŷ) = Σ_ij u_ij log(u_ij/(π_j s_i))."""
 
     name = "mutual-information"
     citation = (
@@ -174,8 +183,8 @@ MUTUAL_INFORMATION = MutualInformation()
 
 
 def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
-    """Upper bound of h_i(t, μ) [m], but for the rounding of its last sum, for π_j > 0; at most
-    max_j t_ij.
+    """Return an upper bound of h_i(t, μ) [m], except for the rounding of its last sum, for π_j > 0;
+    it is at most max_j t_ij.
     """
     largest = tilt.max(axis=1)
     if multiplier == 0.0:
@@ -184,7 +193,7 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
     if math.isinf(multiplier):
         return np.asarray(np.minimum(mean, largest))
     p_x = p_x / p_x.sum()
-    # Rounding of every sum below, relative to the sum of its terms' sizes.
+    # Rounding error of each sum below, relative to the sum of the sizes of its terms.
     unit = (2 * p_x.size + 16) * UNIT
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         scaled = tilt / multiplier
@@ -195,7 +204,7 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
 
 
 def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
-    """Upper bound of Σ_j π_j t_ij / Σ_j π_j [m], from exact products, with π_j known up to
+    """Return an upper bound of Σ_j π_j t_ij / Σ_j π_j [m], from exact products, for π_j known up to
     rounding.
     """
     mean = np.array(
@@ -210,8 +219,8 @@ def _mean_ceiling(tilt: Array, p_x: Array) -> Array:
 def _shift_of_small_tilts(
     scaled: Array, mean: Array, p_x: Array, multiplier: float, unit: float
 ) -> Array:
-    """h_i as μ log(1 + Σ_j π_j z + Σ_j π_j (e^z − 1 − z)), z = t/μ, whose second sum has terms ≥ 0
-    only.
+    """Return h_i as μ log(1 + Σ_j π_j z + Σ_j π_j (e^z − 1 − z)) with z = t/μ; all terms of the
+    second sum are ≥ 0.
     """
     curved = np.array([beyond_linear(each) for each in scaled.ravel().tolist()]).reshape(
         scaled.shape
@@ -224,8 +233,8 @@ def _shift_of_small_tilts(
 
 
 def beyond_linear(z: float) -> float:
-    """e^z − 1 − z; beyond |z| ≤ 1 with what the rounding of z may change it by, at most 4 |z| 2⁻⁵³
-    of itself.
+    """Return e^z − 1 − z. For |z| > 1 the result is increased by the effect of rounding z, a
+    relative 4 |z| 2⁻⁵³.
     """
     if abs(z) <= 1.0:
         return z * z * _curvature(z)
@@ -233,12 +242,14 @@ def beyond_linear(z: float) -> float:
 
 
 def _far(tilt: Array, p_x: Array, multiplier: float, unit: float) -> Array:
-    """h_i from the differences to the largest tilt of a row; their exponentials cannot overflow."""
+    """Return h_i from the differences to the largest tilt of a row, whose exponentials cannot
+    overflow.
+    """
     largest = tilt.max(axis=1)
     below = (tilt - largest[:, None]) / multiplier
     power = np.exp(below)
     total = power @ p_x
-    # Exp magnifies the rounding of `below`.
+    # The exponential magnifies the rounding error of `below`.
     drift = np.where(power > 0.0, power * -below, 0.0) @ p_x / total
     error = unit * (1.0 + drift) + 4 * p_x.size * SMALLEST / total
     log = np.log(total)

@@ -1,4 +1,4 @@
-"""Measures by name: `measure_of("sibson:alpha=2")`."""
+"""Measures by name, with their parameters: `measure_of("sibson:alpha=2")`."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ MEASURES: Mapping[str, type[Measure]] = {
         PointwiseInformation,
     )
 }
-"""Every family of measures of one prior by its name."""
+"""Families of unconditional measures by name."""
 
 CONDITIONAL: Mapping[str, type[Measure]] = {
     ConditionalMutualInformation.name: ConditionalMutualInformation
 }
-"""Those of X given another variable, which need rows in groups."""
+"""Families of conditional measures by name; they need rows in groups."""
 
 OTHERS = frozenset(MEASURES) - {MutualInformation.name}
-"""All but mutual information."""
+"""Names of all unconditional measures except mutual information."""
 
 LINEAR = frozenset(name for name, family in MEASURES.items() if family.pieces is not Measure.pieces)
-"""Those that are the largest of linear functions, or sums of such: under them the problem is a
-linear program.
+"""Names of measures that are sums of maxima of linear functions, which make the problem a linear
+program.
 """
 
 
 def linear_or_of(*cones: Cone) -> frozenset[str]:
-    """Names of measures that are linear or made of these cones, for a solver that has them; all but
-    mutual information.
+    """Return the names of the measures that are linear or use one of these cones, without mutual
+    information, for a solver that supports the cones.
     """
     families = (*MEASURES.values(), *CONDITIONAL.values())
     return LINEAR | {family.name for family in families if family.cone in cones} - {
@@ -66,10 +66,10 @@ def linear_or_of(*cones: Cone) -> frozenset[str]:
 
 
 def measure_of(given: str | Measure) -> Measure:
-    """The measure itself, or the one that a text names: a family, and after a colon its parameters
-    as key=value in JSON.
+    """Return the measure, or the one that a text describes: a family name, then optionally a colon
+    and its parameters as key=value in JSON.
 
-    Law: `measure_of(str(measure)) == measure`. Raises InputError for anything else.
+    `measure_of(str(measure)) == measure` for every measure. Raise InputError for anything else.
     """
     if isinstance(given, Measure):
         return given

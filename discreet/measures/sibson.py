@@ -1,14 +1,16 @@
-"""Sibson's mutual information of order α > 1, from mutual information (α → 1) to maximal leakage (α
-→ ∞).
+"""Sibson's mutual information of order α > 1, between mutual information (α → 1) and maximal
+leakage (α → ∞).
 
 It is α/(α − 1) log Σ_i N(r_i) s_i with the norm N(r) = (Σ_j π_j r_j^α)^{1/α}. With g(u) = s (N(r) −
 1) the budget reads Σ_i g(u_i) ≤ e^{ε(α−1)/α} − 1. As Σ_j π_j x_j = 0, N^α − 1 = Σ_j π_j ((1 +
 x_j)^α − 1 − α x_j), a sum of terms ≥ 0.
 
 V + 1 is the unit ball of the dual norm, Σ_j π_j (v_j)₊^β ≤ 1 with 1/α + 1/β = 1 (Hölder). In the
-same form, κ is least with
-Σ_j π_j t_j − κ + (μ/β) Σ_j π_j ((1 + y_j)₊^β − 1 − β y_j) ≤ 0,  y_j = (t_j − κ)/μ, whose left side
-                                                                 falls with κ.
+same form, κ is the least number with
+
+    Σ_j π_j t_j − κ + (μ/β) Σ_j π_j ((1 + y_j)₊^β − 1 − β y_j) ≤ 0,   y_j = (t_j − κ)/μ,
+
+whose left side decreases with κ.
 """
 
 from __future__ import annotations
@@ -26,13 +28,14 @@ from discreet.measures.region import Region
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import UNIT
 
-_LARGEST_POWER = 1e250  # of a ratio: a logarithm of more has as many digits as the terms of a sum
+# Largest power of a ratio to be summed directly; beyond it, logarithms are as accurate as the sum.
+_LARGEST_POWER = 1e250
 
 
 @final
 @dataclass(frozen=True)
 class Sibson(Measure):
-    """Sibson's mutual information of order `alpha` ≤ budget, 1.01 ≤ alpha ≤ 100."""
+    """The budget bounds Sibson's mutual information of order `alpha`, 1.01 ≤ alpha ≤ 100."""
 
     alpha: float
 
@@ -55,24 +58,26 @@ class Sibson(Measure):
 
     @property
     def order(self) -> float:
-        """α."""
+        """Return α."""
         return self.alpha
 
     @property
     def growth(self) -> float:
-        """Σ_i g(u_i) ≤ e^{ε(α−1)/α} − 1."""
+        """Return c = (α − 1)/α: the budget reads Σ_i g(u_i) ≤ e^{cε} − 1."""
         return (self.alpha - 1.0) / self.alpha
 
     def rates_ceiling(self, rates: Array, region: Region) -> Array:
-        """Π times the value under π⁺: the least sum of terms ≥ 0 that are linear in π."""
+        """Return Π times the value under π⁺: the value is the minimum over references of a sum of
+        terms ≥ 0 that are linear in π.
+        """
         return region.total * self.contributions(rates, region.top)
 
     def largest_level(self, region: Region) -> float:
-        """Sibson's information is at most maximal leakage."""
+        """Return the level of maximal leakage, which is an upper bound."""
         return math.expm1(self.growth * math.log(region.alphabet))
 
     def ratio_terms(self, region: Region) -> RatioTerms:
-        """a (((1 + x)^α − 1)/α − x) for the largest share a."""
+        """Return ψ(x) = a (((1 + x)^α − 1)/α − x) for the largest share a, with its derivatives."""
         most = region.share_high
         order = self.alpha
         return RatioTerms(
@@ -82,15 +87,16 @@ class Sibson(Measure):
         )
 
     def excess(self, x: Array, p_x: Array) -> Array:
-        """N(1 + x) − 1."""
+        """Return N(1 + x) − 1."""
         known = ends(x, np.zeros_like(x), p_x)[1]
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             return self._norm_minus_one(remainder(known, self.alpha), known, p_x)
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """From the larger term of both ends of each entry.
+        """Return an upper bound from the larger term of both ends of each entry.
 
-        log N errs by 10 units of 2⁻⁵³ of itself, which changes N by as many units times log N.
+        The relative error of log N is at most 10 units of 2⁻⁵³, so that of N is at most 10 units
+        times log N.
         """
         low, high = ends(x, reach, p_x)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -100,12 +106,12 @@ class Sibson(Measure):
             return self._norm_minus_one(terms, high, p_x, 16.0 * UNIT)
 
     def _norm_minus_one(self, terms: Array, high: Array, p_x: Array, doubt: float = 0.0) -> Array:
-        """Where powers of r are beyond the range of doubles, N of the upper ends from the
-        logarithms of its terms.
+        """Return N − 1. If powers of r overflow, N is computed from the upper ends by logarithms of
+        its terms.
 
-        Their sum L exceeds 575, so that log π ≥ −745 and α log r ≤ L + 745 err by less than 40
-        units of 2⁻⁵³ of L; 64 of them are added, as the error of N is that of L/α. doubt: relative,
-        of log N elsewhere.
+        The logarithm L of their sum then exceeds 575, so log π ≥ −745 and α log r ≤ L + 745 have
+        errors of less than 40 units of 2⁻⁵³ of L; 64 units are added, since the error of N is that
+        of L/α. doubt: relative error of log N in the other case.
         """
         above = terms @ p_x
         log = np.log1p(above)
@@ -115,12 +121,14 @@ class Sibson(Measure):
         return np.asarray(np.expm1(log / self.alpha * (1.0 + doubt)))
 
     def slope(self, x: Array, p_x: Array) -> Array:
-        """(r_j/N)^{α−1} − 1."""
+        """Return (r_j/N)^{α−1} − 1."""
         log = np.log1p(np.maximum(x, -1.0 + UNIT)) - np.log1p(self.excess(x, p_x))[:, None]
         return np.asarray(np.where(x > -1.0, np.expm1((self.alpha - 1.0) * log), -1.0))
 
     def curvature(self, x: Array, p_x: Array) -> tuple[Array, Array]:
-        """(α − 1)/N times π_j (r_j/N)^{α−2} less π_j π_k (r_j r_k/N²)^{α−1}."""
+        """Return bend (α − 1)/N · π_j (r_j/N)^{α−2}, and pull with pull pull' = (α − 1)/N · π_j π_k
+        (r_j r_k/N²)^{α−1}.
+        """
         norm = 1.0 + self.excess(x, p_x)[:, None]
         ratio = np.maximum(1.0 + x, UNIT) / norm
         power = p_x * ratio ** (self.alpha - 1.0)
@@ -129,11 +137,11 @@ class Sibson(Measure):
     def support(
         self, tilt: Array, p_x: Array, multiplier: float, level: float
     ) -> tuple[Array, Array]:
-        """Newton's method from the left, on a convex function; then steps to the right until it is
-        proven.
+        """Solve for κ by Newton's method from the left on a convex function, then step to the right
+        until the bound is proven.
 
-        It begins where no term alone exceeds 1, so that each step divides what is in excess,
-        whatever the order.
+        The start is a point where no single term exceeds 1, so that each step reduces the excess by
+        a constant factor, for any order.
         """
         beta = self.alpha / (self.alpha - 1.0)
         mean = tilt @ p_x
@@ -142,7 +150,7 @@ class Sibson(Measure):
         def left_side(kappa: Array) -> tuple[Array, Array, Array]:
             y = (tilt - kappa[:, None]) / multiplier
             above = multiplier / beta * (remainder_ceiling(np.maximum(y, -1.0), beta) @ p_x)
-            # Where y < −1 the remainder grows by β for each unit.
+            # For y < −1 the remainder grows by β for each unit of −y.
             above += np.maximum(-1.0 - y, 0.0) @ p_x * multiplier
             fall = np.maximum(1.0 + y, 0.0) ** (beta - 1.0) @ p_x
             size = np.abs(tilt) @ p_x + np.abs(kappa) + above

@@ -1,9 +1,8 @@
-"""Total variation: by how much guesses change beliefs about X on average, Σ_i ½ Σ_j |u_ij − π_j
-s_i|.
+"""Total variation: the mean change of beliefs about X, Σ_i ½ Σ_j |u_ij − π_j s_i|.
 
 V = {v : v_j ≤ σ_j − Σ_k π_k σ_k for some |σ_j| ≤ ½}, and the least κ is Σ_j π_j max(t_j, max_k t_k
-− μ): with φ(r) = ½|r − 1| it is min_λ λ + Σ π max(t − λ, −μ/2) over λ ≥ max t − μ/2, which does not
-decrease with λ.
+− μ). To see this, take φ(r) = ½|r − 1|: κ is the minimum over λ ≥ max t − μ/2 of λ + Σ π max(t − λ,
+−μ/2), which does not decrease with λ.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from discreet.numerics.double_double import Array
 @final
 @dataclass(frozen=True)
 class TotalVariation(Measure):
-    """½ Σ_ij |u_ij − π_j s_i| ≤ budget."""
+    """The budget bounds total variation, ½ Σ_ij |u_ij − π_j s_i|."""
 
     name = "total-variation"
     unit = ""
@@ -33,15 +32,15 @@ class TotalVariation(Measure):
     )
 
     def rates_ceiling(self, rates: Array, region: Region) -> Array:
-        """½ Σ_j π_j (|W_j − s⁺| + |s − s⁺|)."""
+        """Return an upper bound of ½ Σ_j π_j (|W_j − s⁺| + |s − s⁺|)."""
         mass = rates @ region.top
         apart = np.abs(rates - mass[:, None])
         shift = np.maximum(region.largest_mean(rates) - mass, mass - region.least_mean(rates))
         return np.asarray(0.5 * (apart @ region.share_high + region.total * shift))
 
     def largest_level(self, region: Region) -> float:
-        """It is a distance of probabilities, at most 1; of each guess what is above its mass, as
-        much as is below.
+        """Return an upper bound ≤ 1. For each guess, the mass above the mean equals the mass below
+        it, so the smaller bound of the two counts.
         """
         least = region.least_mean(region.low)[:, None]
         most = region.largest_mean(region.high)[:, None]
@@ -50,11 +49,13 @@ class TotalVariation(Measure):
         return min(1.0, float(np.minimum(above, below).sum()))
 
     def level_from_information(self, information: Callable[[], float]) -> float:
-        """Pinsker's inequality."""
+        """Return the bound of Pinsker's inequality."""
         return math.sqrt(0.5 * information())
 
     def least_leakage(self, region: Region) -> float:
-        """The deviations of a guess above its mean, as the others deviate as much together."""
+        """Return a lower bound from the deviations of one guess above its mean; the other guesses
+        deviate by the same total.
+        """
         spread = 0.0
         if len(region.shares) == 2:
             spread = 2.0 * region.apart * float(np.prod(region.share_low))
@@ -64,11 +65,11 @@ class TotalVariation(Measure):
         return max(spread, float((2.0 * region.share_low * above).max()))
 
     def excess_ceiling(self, x: Array, reach: Array, p_x: Array) -> Array:
-        """½ Σ_j π_j |x_j|, as the larger of Σ π_j (x_j)₊ and Σ π_j (−x_j)₊ over all values but the
-        likeliest.
+        """Return ½ Σ_j π_j |x_j| as the larger of Σ π_j (x_j)₊ and Σ π_j (−x_j)₊ over all values
+        except the likeliest.
 
-        The mean is 0, so that value only makes the smaller of the two equal to the larger; its
-        rounding is not counted.
+        The mean of x is 0, so the likeliest value only raises the smaller of the two sums to the
+        larger; its rounding does not matter.
         """
         low, high = ends(x, reach, p_x)
         others = np.where(np.arange(p_x.size) == p_x.argmax(), 0.0, p_x)
@@ -77,13 +78,13 @@ class TotalVariation(Measure):
         )
 
     def slope(self, x: Array, p_x: Array) -> Array:
-        """σ_j − Σ π σ, σ = ½ sign x."""
+        """Return σ_j − Σ π σ with σ = ½ sign x."""
         sign = 0.5 * np.sign(x)
         return np.asarray(sign - (sign @ p_x)[:, None])
 
     def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
-        """For each value ± ½ (u_j − π_j s), where 1 − π_j is the sum of the other π_k, so that
-        nothing cancels.
+        """Return, for each value, the rows of ± ½ (u_j − π_j s). 1 − π_j is computed as the sum of
+        the other π_k, so that nothing cancels.
         """
         others = 1.0 - np.eye(p_x.size)
         rows = 0.5 * (np.diag(others @ p_x) - others * p_x[:, None])
@@ -92,6 +93,6 @@ class TotalVariation(Measure):
     def support(
         self, tilt: Array, p_x: Array, multiplier: float, level: float
     ) -> tuple[Array, Array]:
-        """Σ_j π_j max(t_j, max t − μ)."""
+        """Return Σ_j π_j max(t_j, max t − μ)."""
         raised = np.maximum(tilt, tilt.max(axis=1)[:, None] - multiplier)
         return raised @ p_x, np.abs(raised) @ p_x

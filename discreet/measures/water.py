@@ -1,4 +1,4 @@
-"""Water levels: the least κ with Σ_j w_j (y_j − κ)₊ ≤ a total, in closed form."""
+"""Water levels: the least κ with Σ_j w_j (y_j − κ)₊ ≤ a given total, in closed form."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from discreet.numerics.double_double import Array
 def water_level(
     tilt: Array, weights: Array, total: Array, base: Array | None = None
 ) -> tuple[Array, Array]:
-    """The least κ_i with Σ_j w_j (y_ij − κ_i)₊ ≤ T_i, and sizes of which its error is at most
-    `sum_error(n)` [m].
+    """Return the least κ_i with Σ_j w_j (y_ij − κ_i)₊ ≤ T_i, and sizes; the error of κ_i is at most
+    `sum_error(n)` times its size [m].
 
-    tilt t [m, n], weights w [n] > 0, total T [m] ≥ 0. y = t, or with a base b [n] ≥ 0, Σ_j w_j b_j
-    = 1, y = t + T b.
+    tilt t [m, n], weights w [n] > 0, total T [m] ≥ 0. y = t or, with a base b [n] ≥ 0 such that Σ_j
+    w_j b_j = 1, y = t + T b.
 
-    Every set S of values demands Σ_{j in S} w_j (y_j − κ) ≤ T, and the κ of the largest demand
-    belongs to the values above it. So κ is the largest over the sets of the k largest y of (Σ_S w y
-    − T) / Σ_S w. With a base this is (Σ_S w t − T Σ_{not in S} w b) / Σ_S w, in which T does not
+    Every set S of values requires Σ_{j in S} w_j (y_j − κ) ≤ T, and the largest κ required is that
+    of the values above it. So κ is the largest (Σ_S w y − T) / Σ_S w over the sets S of the k
+    largest y. With a base this is (Σ_S w t − T Σ_{not in S} w b) / Σ_S w, in which T does not
     cancel.
     """
     lifted = tilt if base is None else tilt + total[:, None] * base
@@ -33,7 +33,7 @@ def water_level(
 
 
 def _left_out(shares: Array) -> Array:
-    """Σ of the later entries of every row [m, n]."""
+    """Return the sums of the later entries of each row [m, n]."""
     return np.concatenate(
         [np.cumsum(shares[:, :0:-1], axis=1)[:, ::-1], np.zeros((len(shares), 1))], axis=1
     )

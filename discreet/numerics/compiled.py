@@ -1,9 +1,9 @@
-"""Compiling with numba, the optional extra `fast`: once for all threads, and kept on disk if
-possible.
+"""Compilation with numba, the optional extra `fast`: one compilation for all threads, cached on
+disk if possible.
 
-Machine code is kept beside the source or, if that is read-only, in the user's cache folder. If
-neither can be written, it is compiled again in every process. The time of compiling is counted, so
-that it can be shown apart from solving.
+Machine code is cached next to the source or, if that folder is read-only, in the user's cache
+folder. If neither is writable, each process compiles again. Compilation time is measured so that it
+can be reported separately from solving.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _lock = threading.RLock()
 
 
 def compiled_available() -> bool:
-    """Whether numba can be imported."""
+    """Return True if numba can be imported."""
     return find_spec("numba") is not None
 
 
 def once(build: Callable[..., Any]) -> Any:
-    """`functools.cache` under a lock: threads that ask at the same time share one result (and one
+    """`functools.cache` under a lock: threads that call at the same time share one result (and one
     compilation).
     """
     kept = cache(build)
@@ -46,13 +46,15 @@ def once(build: Callable[..., Any]) -> Any:
 
 
 def compile_seconds() -> float:
-    """Seconds this process has spent compiling so far; loading code from disk does not count."""
+    """Return the seconds this process has spent compiling so far, without loading code from
+    disk.
+    """
     return _heard().duration if _heard.asked() and _heard().done else 0.0
 
 
 @once
 def _heard() -> Any:
-    """Receives numba's events when it begins and ends to compile; one thread compiles at a time."""
+    """Return a listener to numba's compilation events; one thread compiles at a time."""
     from numba.core import event
 
     listener = event.TimingListener()
@@ -61,11 +63,11 @@ def _heard() -> Any:
 
 
 def jit(function: Callable[..., Any], *, reorder: bool = False, inline: bool = False) -> Any:
-    """Compile a function that lets other threads run.
+    """Compile a function that releases the interpreter lock.
 
-    Arithmetic is as written, without reordering or fusing; with `reorder` sums may be added up in
-    any order, which allows vectorised code. With `inline` the function becomes part of every
-    compiled function that calls it.
+    Arithmetic is performed as written, without reordering or fusing; with `reorder`, sums may be
+    added in any order, which allows vectorised code. With `inline`, the function becomes part of
+    every compiled function that calls it.
     """
     import numba
 
@@ -83,12 +85,12 @@ def jit(function: Callable[..., Any], *, reorder: bool = False, inline: bool = F
 
 
 def _recognisable(compiled: Any, function: Callable[..., Any]) -> Any:
-    """The same, with a name and a code object that are the same in every process.
+    """Give a compiled function a name and a code object that are the same in every process.
 
-    numba finds a function's machine code on disk by the functions that it calls, pickled. By
-    default it gives these random names. Their code pickles differently once read from a file, as
-    does that of numba's own method that restores them, which is pickled too. So does the name of a
-    file that code and module both hold, as one text or two (Python 3.13). Options that are sets
+    numba finds the machine code of a function on disk by the pickled functions that it calls. By
+    default it gives these random names. Their code pickles differently once it was read from a
+    file, as does numba's own method that restores them, which is also pickled. A file name that the
+    code and the module both contain pickles as one text or two (Python 3.13). Options that are sets
     differ in every process.
     """
     from numba.core import serialize
@@ -105,7 +107,7 @@ def _recognisable(compiled: Any, function: Callable[..., Any]) -> Any:
     name = " ".join(
         [function.__module__, function.__qualname__, function.__code__.co_code.hex(), *held]
     )
-    # Not documented by numba; without it, numba only compiles more often.
+    # This method is not documented by numba; without it, numba compiles more often.
     if hasattr(compiled, "_set_uuid"):
         compiled._set_uuid(str(uuid.uuid5(uuid.NAMESPACE_URL, name)))
     return compiled
@@ -113,8 +115,8 @@ def _recognisable(compiled: Any, function: Callable[..., Any]) -> Any:
 
 @once
 def prefetch() -> Any:
-    """A compiled prefetch (array, position) of memory that will be read soon; harmless beyond the
-    end.
+    """Return a compiled prefetch (array, position) of memory that will be read soon; positions
+    beyond the end are harmless.
     """
     from llvmlite import ir
     from numba import types
@@ -139,10 +141,10 @@ def prefetch() -> Any:
 
 
 def flat(array: Array) -> tuple[Array, int]:
-    """The memory that holds an array's rows as one read-only vector, and how far apart rows begin
-    in it.
+    """Return the memory of the rows of an array as one read-only vector, and the distance between
+    the starts of its rows.
 
-    So arrays of any shape, their slices and mapped files have one type, for which a kernel is
+    Arrays of any shape, their slices and mapped files then have one type, for which a kernel is
     compiled once.
     """
     if (

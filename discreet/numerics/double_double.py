@@ -1,9 +1,9 @@
-"""Sums and products carried in twice the working precision.
+"""Sums and products in twice the working precision.
 
-A *double-double* number is a pair (high, low) of float64 arrays that stands for the unrounded sum
-high + low. A sum splits every term at one common power of two: the leading parts add without any
-rounding, in whatever order NumPy takes them, and the remainders are split and added once more in
-the same way.
+A *double-double* number is a pair (high, low) of float64 arrays that represents the unrounded sum
+high + low. To sum, every term is split at one common power of two: the leading parts add without
+any rounding, in whatever order NumPy takes them, and the remainders are split and added once more
+in the same way.
 
 Method: error-free transformations, T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product",
 SIAM J. Sci. Comput. 26 (2005), and "Accurate floating-point summation part I", ibid. 31 (2008); T.
@@ -26,11 +26,11 @@ DoubleDouble = tuple[Array, Array]
 
 _SPLIT = 134217729.0  # 2^27 + 1: Dekker's constant for 53-bit significands
 BLOCK = 1 << 14
-"""Terms in a block: measured fastest, as the temporaries stay in cache."""
-# Up to so many terms the exact sums of `math.fsum` cost less than thirty array operations.
+"""Terms in a block: the fastest size measured, because the temporaries stay in cache."""
+# Up to this many terms, exact sums by `math.fsum` cost less than thirty array operations.
 _FEW_ELEMENTS = 128
-# Sums of up to so many are formed one term after another: k of them err by (k − 1)(k − 2)u²
-# Σ|terms|.
+# Up to this many terms are added one after another: the error of k terms is at most
+# (k − 1)(k − 2)u² Σ|terms|.
 _FEW_TERMS = 7
 
 
@@ -41,19 +41,19 @@ def _two_sum(a: Array, b: Array) -> DoubleDouble:
 
 
 def difference_below(a: Array, b: Array) -> Array:
-    """a − b, rounded downward."""
+    """Return a − b, rounded downward."""
     difference, error = _two_sum(a, -b)
     return np.where(error < 0.0, np.nextafter(difference, -np.inf), difference)
 
 
 def exact_product(a: Any, b: Any) -> tuple[Any, Any]:
-    """a · b of arrays or numbers without any error, as a double-double, for products between 1e-290
-    and 1e290 in size.
+    """Return a · b of arrays or numbers without error, as a double-double, for products between
+    1e-290 and 1e290 in size.
     """
     product = a * b
     (a_high, a_low) = _halves(a)
     (b_high, b_low) = _halves(b)
-    # One array for what is rounded, one for products: new ones take longer than the arithmetic.
+    # Reuse one array for the error and one for products: allocation costs more than arithmetic.
     error = a_high * b_high
     error -= product
     part = a_high * b_low
@@ -65,7 +65,7 @@ def exact_product(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _halves(a: Any) -> tuple[Any, Any]:
-    """Dekker's halves of numbers, of 26 bits each."""
+    """Return the two halves of each number, of 26 bits each, by Dekker's method."""
     high = _SPLIT * a
     high = high - (high - a)
     return high, a - high
@@ -73,8 +73,8 @@ def _halves(a: Any) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Numbers […, N] and three parts of them [3, …, N] whose sums, but for the last, are exact in
-    any order; most […, 1].
+    """Numbers […, N] split into three parts [3, …, N], of which the first two have exact sums in
+    any order; most […, 1]: the largest size.
     """
 
     values: Array
@@ -83,7 +83,7 @@ class Split:
 
     @classmethod
     def of(cls, values: Array) -> Split:
-        """Split every number at powers of two for its row."""
+        """Split each number at powers of two that depend on its row."""
         parts = np.empty((3, *values.shape))
         leading, second, rest = parts
         count_bits = (values.shape[-1] + 1).bit_length()
@@ -92,7 +92,7 @@ class Split:
         np.add(values, scale, out=leading)
         leading -= scale
         np.subtract(values, leading, out=rest)
-        # After the first splitting the rest is at most 2^-53 of its scale.
+        # After the first splitting, the remainder is at most 2^-53 of its scale.
         scale = np.ldexp(scale, count_bits - 53)
         np.add(rest, scale, out=second)
         second -= scale
@@ -100,15 +100,17 @@ class Split:
         return cls(values, parts, most)
 
     def sum(self) -> DoubleDouble:
-        """Sum over the last axis: off by two roundings and 2^-154 N⁴ times the largest |term|."""
+        """Return the sum over the last axis; its error is two roundings plus 2^-154 N⁴ times the
+        largest |term|.
+        """
         return _join_sums(self.parts.sum(axis=-1))
 
     def chosen(self, chosen: Array) -> DoubleDouble:
-        """Σ_l c_il v_jl [m, k] for values ≥ 0 [k, N] and zeros and ones c [m, N]; as accurate as
-        `dd_sum`.
+        """Return Σ_l c_il v_jl [m, k] for values ≥ 0 [k, N] and zeros and ones c [m, N], as
+        accurate as `dd_sum`.
         """
         high, low = _join_sums(chosen @ self.parts.swapaxes(1, 2))
-        # Beside what is not chosen.
+        # Sums that are small compared with the terms that were not chosen.
         faint = (high > 0.0) & (high < 2.0**-68 * self.values.shape[-1] ** 4 * self.most[:, 0])
         for row in np.flatnonzero(faint.any(axis=-1)) if faint.any() else ():
             high[row], low[row] = dd_sum(np.compress(chosen[row], self.values, axis=-1))
@@ -121,7 +123,9 @@ def _join_sums(sums: Array) -> DoubleDouble:
 
 
 def _exact_sum(values: Array) -> DoubleDouble:
-    """Sum over the last axis as a double-double, correct to the last bit of both parts."""
+    """Return the sum over the last axis as a double-double, correct to the last bit of both
+    parts.
+    """
     rows = values.reshape(-1, values.shape[-1]).tolist()
     high = [math.fsum(row) for row in rows]
     low = [math.fsum([*row, -total]) for row, total in zip(rows, high, strict=True)]
@@ -130,7 +134,9 @@ def _exact_sum(values: Array) -> DoubleDouble:
 
 
 def _sum_in_turn(values: Array) -> DoubleDouble:
-    """Sum over the last axis, of few terms: their roundings are added up apart."""
+    """Return the sum over the last axis of few terms; their rounding errors are added
+    separately.
+    """
     high = values[..., 0]
     low = np.zeros(values.shape[:-1])
     for k in range(1, values.shape[-1]):
@@ -140,20 +146,20 @@ def _sum_in_turn(values: Array) -> DoubleDouble:
 
 
 def dd_add(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
-    """a + b."""
+    """Return a + b as a double-double."""
     high, error = _two_sum(a[0], b[0])
     return _two_sum(high, error + (a[1] + b[1]))
 
 
 def dd_multiply(a: DoubleDouble, b: DoubleDouble) -> DoubleDouble:
-    """a · b; the two arrays are broadcast."""
+    """Return a · b as a double-double; the two arrays are broadcast."""
     high, error = exact_product(a[0], b[0])
     return _two_sum(high, error + (a[0] * b[1] + a[1] * b[0]))
 
 
 def dd_sum(values: Array) -> DoubleDouble:
-    """Sum over the last axis; for terms of one sign its relative error is far below one unit in the
-    last place.
+    """Return the sum over the last axis; for terms of one sign its relative error is far below one
+    unit in the last place.
     """
     if 0 < values.size <= _FEW_ELEMENTS:
         return _exact_sum(values)
@@ -165,7 +171,7 @@ def dd_sum(values: Array) -> DoubleDouble:
 
 
 def dd_sum_chosen(values: Array, chosen: Array) -> DoubleDouble:
-    """`Split.chosen` for any N."""
+    """Return Σ_l c_il v_jl as `Split.chosen` does, for any N."""
     if values.shape[-1] <= BLOCK:
         return Split.of(values).chosen(chosen)
     return _by_blocks(
@@ -174,7 +180,9 @@ def dd_sum_chosen(values: Array, chosen: Array) -> DoubleDouble:
 
 
 def dd_dot(a: Array, b: Array) -> DoubleDouble:
-    """Σ a·b over the last axis (broadcast over the others). Entries must be under 1e150 in size."""
+    """Return Σ a·b over the last axis (broadcast over the others). Entries must be below 1e150 in
+    size.
+    """
     together = np.broadcast(a, b)
     if together.size <= BLOCK:
         return _split_dot(a, b)
@@ -188,8 +196,8 @@ def _split_dot(a: Array, b: Array) -> DoubleDouble:
 
 
 def _by_blocks(shape: tuple[int, ...], summed: Callable[[slice], DoubleDouble]) -> DoubleDouble:
-    """Add up the sums of blocks of the last axis, each small enough for the cache; `summed` gives
-    the sum of a block.
+    """Add up the sums of blocks of the last axis, each small enough for the cache; `summed` returns
+    the sum of one block.
     """
     width = max(1, BLOCK // max(1, math.prod(shape[:-1])))
     total: DoubleDouble = (np.zeros(shape[:-1]), np.zeros(shape[:-1]))

@@ -1,8 +1,8 @@
 """Estimators [m, N] made column-stochastic, and double-double sums over outcomes under them.
 
-An optimal estimator randomises at a few ties only. Outcomes whose guess is certain have a *label*,
-that guess, and are summed by label without a product. Products are formed only for the columns from
-which a guess is drawn.
+An optimal estimator randomises only at a few ties. Each outcome with a certain guess has that guess
+as its *label*, and is summed by label without a product. Products are formed only for the columns
+from which a guess is drawn.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from discreet.numerics.rounding import UNIT
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What is guessed at some outcomes: one guess for certain at most of them, a draw from a column
-    at the few others.
+    """The guesses at some outcomes: a certain guess at most of them, a draw from a column at the
+    others.
 
-    certain   one at an outcome's certain guess, else zeros: a column of zeros where the guess is
+    certain   one at the certain guess of an outcome, else zero; a column of zeros if the guess is
               drawn [m, B]
-    places    of the outcomes whose guess is drawn [K]
-    columns   probabilities of the guesses there [m, K]
+    places    outcomes whose guess is drawn [K]
+    columns   probabilities of their guesses [m, K]
     """
 
     certain: Array
@@ -41,8 +41,8 @@ class Decisions:
 
     @classmethod
     def of(cls, estimator: Array) -> Decisions:
-        """The decisions of an estimator [m, B]; the guess is drawn wherever a column is not of ones
-        and zeros alone.
+        """Return the decisions of an estimator [m, B]; the guess is drawn if a column contains
+        anything but ones and zeros.
         """
         certain = (estimator == 1.0).astype(np.float64)
         places = np.flatnonzero((certain != estimator).any(axis=0))
@@ -53,36 +53,38 @@ class Decisions:
     def labelled(
         cls, labels: NDArray[np.intp], places: NDArray[np.intp], columns: Array
     ) -> Decisions:
-        """Each outcome's label [B] for certain, but a draw from the columns [m, K] at
-        some places.
+        """Return decisions with the label [B] of each outcome for certain, except for draws from
+        the columns [m, K] at some places.
         """
         certain = one_hot(labels, len(columns))
         certain[:, places] = 0.0
         return cls(certain, places, columns)
 
     def matrix(self) -> Array:
-        """The estimator [m, B]."""
+        """Return the estimator as a matrix [m, B]."""
         found = self.certain.copy()
         found[:, self.places] = self.columns
         return found
 
     def chosen(self, values: Array) -> Array:
-        """Of values [m, B] those of the certain guesses [B]; 0 where the guess is drawn."""
+        """Return the values [B] of the certain guesses, for values [m, B]; 0 where the guess is
+        drawn.
+        """
         return np.asarray((self.certain * values).sum(axis=0))
 
     def sums(self, values: Array) -> DoubleDouble:
-        """Σ_l P_il v_jl as a double-double [m, k], for values ≥ 0 and under 1e150 [k, B]."""
+        """Return Σ_l P_il v_jl as a double-double [m, k], for values ≥ 0 below 1e150 [k, B]."""
         return self._with_drawn(dd_sum_chosen(values, self.certain), values)
 
     def sums_of(self, rows: Split) -> DoubleDouble:
-        """The same for rows that are split."""
+        """Return Σ_l P_il v_jl as a double-double [m, k], for split rows."""
         return self._with_drawn(rows.chosen(self.certain), rows.values)
 
     def _with_drawn(self, certain: DoubleDouble, values: Array) -> DoubleDouble:
         if not self.places.size:
             return certain
         drawn = values.take(self.places, axis=1)
-        some = np.flatnonzero(drawn.any(axis=1))  # what is drawn may all be of one group
+        some = np.flatnonzero(drawn.any(axis=1))  # the drawn outcomes may belong to one group
         if some.size == len(values):
             return dd_add(certain, dd_dot(self.columns[:, None, :], drawn))
         high, low = dd_dot(self.columns[:, None, :], drawn.take(some, axis=0))
@@ -93,19 +95,19 @@ class Decisions:
         return certain
 
     def expected(self, values: Array) -> DoubleDouble:
-        """Σ_il P_il w_il as a double-double [], for values ≥ 0 and under 1e150 [m, B]."""
+        """Return Σ_il P_il w_il as a double-double [], for values ≥ 0 below 1e150 [m, B]."""
         drawn = dd_dot(self.columns.ravel(), values.take(self.places, axis=1).ravel())
         return dd_add(dd_sum(self.chosen(values)), drawn)
 
 
 def one_hot(labels: NDArray[np.intp], m: int) -> Array:
-    """The estimator [m, B] that gives every outcome its label [B]."""
+    """Return the estimator [m, B] that gives every outcome its label [B]."""
     return np.asarray(labels == np.arange(m)[:, None], dtype=np.float64)
 
 
 def normalise(estimator: Array) -> Array:
-    """A column-stochastic copy: non-finite and negative entries become 0, a column of zeros becomes
-    uniform.
+    """Return a column-stochastic copy: non-finite and negative entries become 0, a column of zeros
+    becomes uniform.
 
     Columns that already sum to one do not change.
     """
@@ -126,8 +128,8 @@ def normalise(estimator: Array) -> Array:
 
 
 def summing_to_one(estimator: Array) -> Array:
-    """A normalised estimator [m, N] with columns of multiples of 2⁻⁵³ that sum to one exactly: the
-    likeliest is the rest.
+    """Return a normalised estimator [m, N] whose entries are multiples of 2⁻⁵³ and whose columns
+    sum to one exactly; the likeliest entry is one minus the others.
     """
     found = np.rint(estimator / UNIT) * UNIT
     every = np.arange(estimator.shape[1])
@@ -138,11 +140,11 @@ def summing_to_one(estimator: Array) -> Array:
 
 
 def column_error(estimator: Array) -> float:
-    """The largest |Σ_i P_il − 1| / max_i P_il of a normalised estimator [m, N], rounded up: 0
-    without randomisation.
+    """Return the largest |Σ_i P_il − 1| / max_i P_il of a normalised estimator [m, N], rounded up;
+    0 without randomisation.
 
-    No probability changes by a larger share of itself where a column is divided by its sum, nor
-    where its likeliest guess gets what the others leave.
+    It bounds the relative change of every probability if a column is divided by its sum, or if its
+    likeliest guess is set to one minus the others.
     """
     high, low = dd_sum(estimator.T)
     missing = np.abs((high - 1.0) + low)

@@ -1,20 +1,20 @@
 """Sums by label over many outcomes: one pass, compiled by numba, that the judge and the native
 solver share.
 
-Outcomes are read in strips, each copied to a buffer in which its rows lie together. The label of an
-outcome is the first guess of least tilted loss, computed in the order in which all rules decide.
-Most outcomes are *clear*: the second least loss is further away than a limit. Only their sums by
-label are kept. The few others are listed, and the caller examines them.
+Outcomes are read in strips, each copied to a buffer in which its rows are contiguous. The label of
+an outcome is the first guess of least tilted loss, computed in the order in which all rules decide.
+Most outcomes are *clear*: the second least loss exceeds the least by more than a limit. Only their
+sums by label are kept. The few others are listed, and the caller examines them.
 
 **Sums** are double-double. The outcomes of a strip are distributed over 2⁴ accumulators, whose low
-parts take the rounding errors of the high ones; so each loop runs over independent numbers and is
-vectorised. With k = 2⁹ numbers ≥ 0 in an accumulator and S their sum, its low part adds up k errors
-of at most uS, u = 2⁻⁵³, and is off by less than k²u²S = 2⁻⁸⁸ S. After 2⁶ strips the 16 accumulators
-are added up, which costs less than 2⁻⁹² S, and added to the total, 2⁻¹⁰⁴ of it. So the sums of up
-to 2³⁰ outcomes have a relative error under 2⁻⁸⁶, even those of a rare label.
+parts collect the rounding errors of the high parts; so each loop runs over independent numbers and
+is vectorised. With k = 2⁹ numbers ≥ 0 in an accumulator and S their sum, its low part adds up k
+errors of at most uS, u = 2⁻⁵³, and its own error is less than k²u²S = 2⁻⁸⁸ S. After 2⁶ strips the
+16 accumulators are added up, which costs less than 2⁻⁹² S, and added to the total, 2⁻¹⁰⁴ of it. So
+the sums of up to 2³⁰ outcomes have a relative error below 2⁻⁸⁶, even for a rare label.
 
-A later strip is prefetched meanwhile, row by row, since a processor drops prefetches that come all
-at once. Indices are unsigned, so that none is read as counted from the end.
+A later strip is prefetched meanwhile, row by row, because a processor drops prefetches that arrive
+all at once. Indices are unsigned, so that none is interpreted as counted from the end.
 
 Source: T. Ogita, S. M. Rump, S. Oishi, "Accurate sum and dot product", SIAM J. Sci. Comput. 26
 (2005), algorithm Sum2.
@@ -42,10 +42,10 @@ _index = np.uint64
 class StripSums:
     """The result of a pass over outcomes.
 
-    sums     of (p_xz, loss) over the clear outcomes of each label double-double [m, n + m]
-    counts   number of clear outcomes of each label                             [m]
-    unclear  places of the other outcomes, increasing                           [K]
-    weights  mass and least tilted loss of every `group` consecutive outcomes   [2, G]
+    sums     sums of (p_xz, loss) over the clear outcomes of each label   double-double [m, n + m]
+    counts   number of clear outcomes of each label                       [m]
+    unclear  indices of the other outcomes, increasing                    [K]
+    weights  mass and least tilted loss of `group` consecutive outcomes   [2, G]
     """
 
     sums: DoubleDouble
@@ -63,7 +63,8 @@ def strip_sums(
     tiny: float = 0.0,
     group: int = 0,
 ) -> StripSums:
-    """The pass over outcomes p_xz [n, ·], loss [m, ·] under a tilt [m, n]; needs numba.
+    """Sum the clear outcomes of p_xz [n, ·], loss [m, ·] by label under a tilt [m, n]. This needs
+    numba.
 
     An outcome of mass w > 0 with least tilted loss v is clear if its second least tilted loss is at
     least v + per_mass·w + per_loss·|v| + tiny, and all entries of its strip are ≥ 0. group: a
@@ -77,23 +78,23 @@ def strip_sums(
     weights = np.zeros((2, -(-count // group) if group else 0))
     limit = per_mass, per_loss, tiny
     rows = (*flat(p_xz), *flat(loss))
-    tilt = np.array(tilt, order="C")  # another order would be compiled apart
+    tilt = np.array(tilt, order="C")  # another memory order would be compiled again
     found = _kernel()(count, *rows, tilt, *limit, group, sums, counts, unclear, weights)
     high, low = np.moveaxis(sums.reshape(m, n + m, 2), 2, 0)
     return StripSums((high, low), counts, unclear[:found].copy(), weights)
 
 
 def compiled_pays(outcomes: int) -> bool:
-    """Whether a compiled pass pays. Loading numba first takes about a second, so that needs some
-    million outcomes.
+    """Return True if a compiled pass is faster. Loading numba takes about a second, so the first
+    pass needs about two million outcomes.
     """
     return outcomes >= (1 << 14 if _kernel.asked() else 2_000_000) and compiled_available()
 
 
 @once
 def _kernel() -> Any:
-    """The compiled pass, for rows as `flat` gives them; it returns the number of outcomes that are
-    not clear.
+    """Return the compiled pass, for rows in the form of `flat`. The pass returns the number of
+    outcomes that are not clear.
     """
     inlined = (
         jit(each, inline=True) for each in (_fetch, _tilted, _decide, _clear, _number_of, _add)
@@ -104,7 +105,7 @@ def _kernel() -> Any:
     ask = prefetch()
     tile = 64
     line = 8
-    ahead = 2 * STRIP  # a cache line holds eight numbers; they are prefetched two strips in advance
+    ahead = 2 * STRIP  # a cache line holds eight numbers; prefetch two strips in advance
 
     def run(  # type: ignore[no-untyped-def]
         count,
@@ -174,7 +175,7 @@ def _kernel() -> Any:
 
 
 def _fetch(values, start, size, data, at):  # type: ignore[no-untyped-def]
-    """Copy a row into the strip; returns how many entries are not ≥ 0."""
+    """Copy a row into the strip and return the number of entries that are not ≥ 0."""
     wrong = 0
     for place in range(size):
         k = _index(place)
@@ -187,7 +188,9 @@ def _fetch(values, start, size, data, at):  # type: ignore[no-untyped-def]
 
 
 def _tilted(n, m, data, tilt, value, mass):  # type: ignore[no-untyped-def]
-    """value[i] = (L_i + t_i1 a_1) + t_i2 a_2 + …, each operation rounded; mass = Σ_j a_j."""
+    """Set value[i] = (L_i + t_i1 a_1) + t_i2 a_2 + …, each operation rounded, and mass = Σ_j
+    a_j.
+    """
     for i in range(m):
         at = _index(i * STRIP)
         t = tilt[i, 0]
@@ -209,7 +212,7 @@ def _tilted(n, m, data, tilt, value, mass):  # type: ignore[no-untyped-def]
 
 
 def _plain(values):  # type: ignore[no-untyped-def]
-    """The sum of a row; the compiler may reorder it."""
+    """Return the sum of a row; the compiler may reorder it."""
     total = 0.0
     for place in range(STRIP):
         total += values[_index(place)]
@@ -217,8 +220,8 @@ def _plain(values):  # type: ignore[no-untyped-def]
 
 
 def _decide(m, value, label, least, second):  # type: ignore[no-untyped-def]
-    """For each place the first guess of least tilted loss, that loss, and the least
-    of the others.
+    """For each place, find the first guess of least tilted loss, that loss, and the least loss of
+    the other guesses.
     """
     for place in range(STRIP):
         k = _index(place)
@@ -237,7 +240,7 @@ def _decide(m, value, label, least, second):  # type: ignore[no-untyped-def]
 
 
 def _clear(m, mass, label, least, second, per_mass, per_loss, tiny):  # type: ignore[no-untyped-def]
-    """How many outcomes of the strip are clear; the others get label m."""
+    """Return the number of clear outcomes of the strip, and give the other outcomes the label m."""
     sure_rows = 0
     for place in range(STRIP):
         k = _index(place)
@@ -249,7 +252,7 @@ def _clear(m, mass, label, least, second, per_mass, per_loss, tiny):  # type: ig
 
 
 def _number_of(label, own):  # type: ignore[no-untyped-def]
-    """How many outcomes of the strip have a label."""
+    """Return the number of outcomes of the strip with a label."""
     found = 0
     for place in range(STRIP):
         found += 1 if label[_index(place)] == own else 0
@@ -257,7 +260,7 @@ def _number_of(label, own):  # type: ignore[no-untyped-def]
 
 
 def _add(data, start, label, own, high, low, s):  # type: ignore[no-untyped-def]
-    """Add a row's entries of one label to the accumulators of sum s."""
+    """Add the entries of a row with one label to the accumulators of sum s."""
     for place in range(_PLACES):
         k = _index(place)
         at = _index(s * _PLACES) + k
@@ -275,7 +278,7 @@ def _add(data, start, label, own, high, low, s):  # type: ignore[no-untyped-def]
 
 
 def _gather(high, low, sums):  # type: ignore[no-untyped-def]
-    """Add the accumulators to sums [·, 2], and set them to 0."""
+    """Add the accumulators to sums [·, 2], and reset them to 0."""
     for s in range(sums.shape[0]):
         total = rest = 0.0
         for k in range(s * _PLACES, (s + 1) * _PLACES):

@@ -1,6 +1,7 @@
-"""Sums over outcomes under an estimator, and its distance from the best one under feasible duals.
+"""Sums over outcomes under an estimator, and its excess over the minimum of the tilted loss under
+feasible duals.
 
-Outcomes whose guess is certain are summed by label, in double-double. The few whose guess is drawn
+Outcomes with a certain guess are summed by label, in double-double. The few whose guess is drawn
 are multiplied by their columns. Both are done block by block in NumPy. For a rule on many outcomes,
 compiled code sums by label the *clear* ones, whose label is the best guess whatever the rounding;
 NumPy examines the rest.
@@ -37,9 +38,9 @@ from discreet.numerics.tilted_losses import (
     never_in_doubt,
 )
 
-# Relative rounding of terms ≥ 0 and their pairwise sum: a few units, and one for every doubling.
+# Relative rounding error of terms ≥ 0 and their pairwise sum: a few units, and one per doubling.
 _PAIRWISE = 2.0**-44
-# Of what an outcome loses: how much rounding may be charged before double-double is worth its time.
+# Largest rounding bound, relative to the loss of an outcome, that does not call for double-double.
 _SURE = 2.0**-40
 
 
@@ -51,13 +52,12 @@ class Sums:
     loss           Σ_il P_il L_il                                                      dd []
     random         the part of joint from drawn guesses, as a plain sum                [m, n]
     column_error   upper bound of |Σ_i P_il − 1| / max_i P_il
-    missed         by how much products that underflow may change the loss, at most: 4 SMALLEST for
-                   each, twice as much as the four products that `exact_product` adds up can lose
-    lost           by how much such products may change each entry of joint, at most [m, n], or 0
-                   for none
+    missed         upper bound of the change of the loss by products that underflow: 4 SMALLEST for
+                   each, twice the loss of the four products that `exact_product` adds up
+    lost           upper bound of the change of each entry of joint by such products [m, n], or 0
     wasted         upper bound of Σ_il P_il F_il − Σ_l min_i F_il
     worst          max_il P_il r_il / w_l
-    outcomes       how many there are
+    outcomes       number of outcomes
     """
 
     joint: DoubleDouble
@@ -71,7 +71,7 @@ class Sums:
     outcomes: int
 
     def plus(self, other: Sums) -> Sums:
-        """The sums over the outcomes of both."""
+        """Return the sums over the outcomes of both."""
         return Sums(
             dd_add(self.joint, other.joint),
             dd_add(self.loss, other.loss),
@@ -86,14 +86,14 @@ class Sums:
 
     @property
     def doubt(self) -> float:
-        """Relative error of `joint` and `loss`, at most."""
+        """Return an upper bound of the relative error of `joint` and `loss`."""
         return sum_doubt(self.outcomes, self.random.size)
 
     def drawn_share(self) -> float:
-        """The largest share of an entry of joint that comes from drawn guesses, rounded up.
+        """Return the largest share of an entry of joint that comes from drawn guesses, rounded up.
 
-        `random` is a plain sum over outcomes, and errs by u for each; products in a block may be
-        added up in any order.
+        `random` is a plain sum over outcomes with an error of u for each; the products within a
+        block may be added in any order.
         """
         high = self.joint[0]
         largest = float(
@@ -102,16 +102,16 @@ class Sums:
         return min(1.0, largest * (1.0 + (self.outcomes + BLOCK) * UNIT))
 
     def least(self, tilt: Array, lift: NDArray[np.int32]) -> tuple[float, ...]:
-        """Numbers whose exact sum is at most Σ_l min_i F_il under the duals [m, n] of the sums;
-        |entries| under 1e201.
+        """Return numbers whose exact sum is at most Σ_l min_i F_il under the duals [m, n] of the
+        sums, whose entries must be below 1e201 in size.
         """
         high = np.ldexp(self.joint[0], -lift)
         low = np.ldexp(self.joint[1], -lift)
         size = float(np.abs(tilt * high).sum() + self.loss[0])
-        # Of joint and products.
+        # Underflow in joint and in products.
         vanished = (8.0 + 2.0 * self.outcomes) * SMALLEST * float(np.abs(tilt).sum() + tilt.size)
         lost = (self.wasted + self.missed + vanished) * (1.0 + 4.0 * UNIT)
-        # Products exact up to 2^-90 |t| u and subnormals.
+        # These products are exact up to 2^-90 |t| u and underflow.
         entries = (each.ravel().tolist() for each in (tilt, high, low))
         parts = [
             part
@@ -129,11 +129,11 @@ def sums_over(
     lift: NDArray[np.int32],
     rows: Split | None = None,
 ) -> Sums:
-    """The sums over outcomes p_xz [n, ·], loss [m, ·] under a feasible tilt; decide: gives the
-    guesses at a slice of them.
+    """Return the sums over outcomes p_xz [n, ·], loss [m, ·] under a feasible tilt.
 
-    lift [n]: exponents that keep products of rare private values from underflow (`faint_lift`).
-    rows: `split_rows` of at most `BLOCK` outcomes, where they are known.
+    decide  returns the decisions at a slice of the outcomes
+    lift    exponents that keep products of rare private values from underflow (`faint_lift`) [n]
+    rows    `split_rows` of at most `BLOCK` outcomes, if already known
     """
     blocks = (slice(start, start + BLOCK) for start in range(0, p_xz.shape[1], BLOCK))
     return reduce(
@@ -196,7 +196,7 @@ def _block_sums(
             * SMALLEST
             * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
         )
-    # Of sums of losses by guess the diagonal is needed.
+    # Only the diagonal of the sums of losses by guess is needed.
     if len(loss) * (len(p_xz) + len(loss)) * p_xz.shape[1] > 8 * BLOCK:
         joint = decided.sums(lifted_rows(p_xz, lift))
         expected = decided.expected(loss)
@@ -218,8 +218,8 @@ def _block_sums(
 
 
 def _lost(columns: Array, masses: Array) -> Array | float:
-    """By how much products that underflow may change columns [m, K] @ masses [n, K] transposed, at
-    most; 0 without any.
+    """Return an upper bound of the change of columns [m, K] @ masses [n, K] transposed by products
+    that underflow; 0 if there are none.
 
     If the product of the least positive entries is below `LEAST_EXACT`, every product of positive
     entries counts.
@@ -233,19 +233,19 @@ def _lost(columns: Array, masses: Array) -> Array | float:
 
 
 def split_rows(p_xz: Array, loss: Array, lift: NDArray[np.int32]) -> Split:
-    """The rows of p_xz, lifted, and of loss [n + m, ·] for their sums under any number of
-    estimators.
+    """Return the rows of p_xz, lifted, and of loss [n + m, ·], split so that they can be summed
+    under many estimators.
     """
     return Split.of(np.concatenate([lifted_rows(p_xz, lift), loss]))
 
 
 def lifted_rows(p_xz: Array, lift: NDArray[np.int32]) -> Array:
-    """p_xz [n, ·] times 2^lift_j [n]."""
+    """Return p_xz [n, ·] times 2^lift_j [n]."""
     return np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
 
 
 def _by_rows(high: Array, low: Array, n: int) -> tuple[DoubleDouble, DoubleDouble]:
-    """Of sums by guess [m, n + m] those of p_xz [m, n], and what is lost altogether []."""
+    """Separate sums by guess [m, n + m] into the sums of p_xz [m, n] and the expected loss []."""
     lost = dd_sum(np.concatenate([np.diagonal(high[:, n:]), np.diagonal(low[:, n:])]))
     return (high[:, :n], low[:, :n]), lost
 
@@ -253,11 +253,11 @@ def _by_rows(high: Array, low: Array, n: int) -> tuple[DoubleDouble, DoubleDoubl
 def _excess_loss(
     p_xz: Array, loss: Array, losses: Array, tilt: Array, columns: Array
 ) -> tuple[float, float]:
-    """Σ_il P_il (F_il − min_k F_kl), rounded up, and max_il P_il r_il / w_l, of outcomes [·, K]
-    with columns P [m, K].
+    """Return Σ_il P_il (F_il − min_k F_kl), rounded up, and max_il P_il r_il / w_l, for outcomes
+    [·, K] with columns P [m, K].
 
-    Where rounding may be more than 2⁻⁴⁰ of what an outcome loses, the tilted losses are formed
-    again, in double-double.
+    If rounding may exceed 2⁻⁴⁰ of the loss of an outcome, its tilted losses are recomputed in
+    double-double.
     """
     _, least, _, second = least_two(losses)
     rival = np.where(losses == least, second, least)
@@ -277,10 +277,11 @@ def _excess_loss(
 def clear_strips(
     p_xz: Array, loss: Array, decide: Array, tilt: Array, band: float = 0.0
 ) -> StripSums:
-    """Sums of the clear outcomes by label, for a rule with tilt `decide` [m, n] and a feasible
-    `tilt` [m, n]; needs numba.
+    """Return the sums of the clear outcomes by label, for a rule with tilt `decide` [m, n] and a
+    feasible `tilt` [m, n]. This needs numba.
 
-    band: of the rule's tie classes. Their outcomes, and outcomes without mass, are not clear.
+    band: width of the tie classes of the rule; outcomes within it, and outcomes of mass 0, are not
+    clear.
     """
     n = p_xz.shape[0]
     apart = float(np.abs(tilt - decide).max())
@@ -291,15 +292,15 @@ def clear_strips(
 
 
 def sums_of_strips(found: StripSums, lift: NDArray[np.int32]) -> Sums:
-    """The sums over clear outcomes."""
+    """Return the sums over clear outcomes."""
     (high, low), loss = _by_rows(*found.sums, lift.size)
     joint = np.ldexp(high, lift), np.ldexp(low, lift)
     return Sums(joint, loss, np.zeros(high.shape), 0.0, 0.0, 0.0, 0.0, 0.0, int(found.counts.sum()))
 
 
 def totals(p_xz: Array, loss: Array, found: StripSums | None = None) -> DoubleDouble:
-    """Σ_l (a_l, L_l) [n + m] over outcomes p_xz [n, ·], loss [m, ·] and the clear ones that were
-    found.
+    """Return Σ_l (a_l, L_l) [n + m] over outcomes p_xz [n, ·], loss [m, ·] and the clear outcomes,
+    if any.
     """
     masses = dd_sum(p_xz)
     losses = dd_sum(loss)

@@ -1,9 +1,8 @@
-"""Tilted losses L_il + Σ_j t_ij a_jl, the labels they give, and bounds of the error of these labels
-in double precision.
+"""Tilted losses L_il + Σ_j t_ij a_jl, the labels they imply, and error bounds of these labels in
+double precision.
 
-Wherever a rule decides, they are formed in the order L_il + t_i1 a_1l + t_i2 a_2l + …, and each
-operation is rounded. So labels are the same in NumPy and in compiled code, on any thread and in
-blocks of any size.
+All rules form them in the order L_il + t_i1 a_1l + t_i2 a_2l + …, and each operation is rounded. So
+labels are the same in NumPy and in compiled code, on any thread and in blocks of any size.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from discreet.numerics.rounding import SMALLEST, UNIT
 
 
 def in_order_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
-    """L_il + Σ_j t_ij a_jl [m, ·], added from left to right: the tilted losses by which rules
-    decide.
+    """Return the tilted losses by which rules decide, L_il + Σ_j t_ij a_jl [m, ·], added from left
+    to right.
     """
     tilted: Array = tilt[:, :1] * p_xz[:1]
     tilted += loss
@@ -27,15 +26,15 @@ def in_order_losses(p_xz: Array, loss: Array, tilt: Array) -> Array:
 
 
 def first_least(rows: Array) -> NDArray[np.intp]:
-    """Row of the least entry of every column [m, ·]; the first of equals."""
+    """Return the row of the least entry of each column [m, ·]; the first row if there are ties."""
     if rows.shape[0] == 2:  # the usual case; a comparison is several times as fast
         return np.asarray(rows[1] < rows[0], dtype=np.intp)
     return np.asarray(np.argmin(rows, axis=0))
 
 
 def least_two(rows: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.intp], Array]:
-    """Row and value of the least and of the second least entry of every column [m, ·]; the first of
-    equals.
+    """Return the row and value of the least, then of the second least entry of each column [m, ·];
+    the first rows if there are ties.
     """
     best = first_least(rows)
     if rows.shape[0] == 2:
@@ -48,20 +47,20 @@ def least_two(rows: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.intp], A
 
 
 def never_in_doubt(p_xz: Array, tilt: Array, chosen: Array) -> float:
-    """A lead over the best other guess; at any larger lead `label_doubt` is 0."""
+    """Return a lead over the best other guess beyond which `label_doubt` is 0."""
     terms = len(p_xz) + 1
     largest = float(np.abs(tilt).max(axis=0) @ p_xz.max(axis=1) + np.abs(chosen).max())
     return 4.0 * terms * UNIT * largest + 8.0 * terms * SMALLEST
 
 
 def label_doubt(p_xz: Array, tilt: Array, chosen: Array, rival: Array) -> Array:
-    """Upper bounds of F_i − min_k F_k, the exact tilted losses of outcomes p_xz [n, B]: how far
-    guess i is from the best.
+    """Return upper bounds of F_i − min_k F_k for the exact tilted losses of outcomes p_xz [n, B]:
+    the excess of guess i over the best guess.
 
     chosen, rival [B] or [m, B]: the tilted losses of guess i and of the best other guess, as
-    `in_order_losses` computes them. The partial sum after k terms is at most |v| + Σ_{j>k} |t_ij|
+    computed by `in_order_losses`. The partial sum after k terms is at most |v| + Σ_{j>k} |t_ij|
     a_jl in size, where v is the last one. So rounding all partial sums and products changes v by at
-    most γ (|v| + Σ_j |t_ij| a_jl), γ = (n + 1)u, second order included.
+    most γ (|v| + Σ_j |t_ij| a_jl), γ = (n + 1)u, including second-order terms.
     """
     n = p_xz.shape[0]
     gap = chosen - rival
@@ -74,13 +73,14 @@ def label_doubt(p_xz: Array, tilt: Array, chosen: Array, rival: Array) -> Array:
 
 
 def dd_label_doubt(p_xz: Array, loss: Array, tilt: Array) -> Array:
-    """What `label_doubt` bounds, of all guesses at outcomes p_xz [n, K], loss [m, K], by
+    """Return the bounds of `label_doubt` for all guesses at outcomes p_xz [n, K], loss [m, K], from
     double-double tilted losses [m, K].
 
-    With σ = max_i L_il + Σ_j max_i |t_ij| a_jl each of them errs by at most (5n + 6)u² σ, as a sum
-    of n + 1 exact products in any order, and its low part is at most (n + 2)u σ. So the differences
-    of two, and of these, err by at most 64(n + 1)u² σ and 8u of themselves. A product that
-    underflows errs by two of the smallest numbers.
+    Let σ = max_i L_il + Σ_j max_i |t_ij| a_jl. Each tilted loss has an error of at most (5n + 6)u²
+    σ, as a sum of n + 1 exact products in any order, and its low part is at most (n + 2)u σ. So
+    differences of two tilted losses, and differences of these, have an error of at most 64(n + 1)u²
+    σ plus a relative error of 8u. The error of a product that underflows is at most two of the
+    smallest numbers.
     """
     product, error = exact_product(tilt.T[:, :, None], p_xz[:, None, :])
     high, low = dd_sum(np.moveaxis(np.concatenate([loss[None], product]), 0, -1))

@@ -1,4 +1,4 @@
-"""The problem, the models that it comes from, and the judge.
+"""Problems, their constraints, the models that produce them, rules and certificates.
 
 The public names are listed in `__init__.pyi`; each loads when it is first used.
 """

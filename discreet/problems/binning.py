@@ -1,7 +1,7 @@
-"""How the columns of a table fall into bins: cut at quantiles or at given edges, or categorical.
+"""Bins of the columns of a table: cut at quantiles or at given edges, or categorical.
 
-A bin (e_k, e_{k+1}] is open below and closed above, and the outer ones have no end. A missing value
-may be a bin of its own.
+A bin (e_k, e_{k+1}] is open below and closed above; the outer bins are unbounded. A missing value
+may have a bin of its own.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from discreet.numerics.double_double import Array
 from discreet.problems.frames import UNKNOWN, Codes, Values, refuse_many, title
 
 DEFAULT_BINS = 4
-"""Quantile bins of a numeric column by default."""
+"""Default number of quantile bins of a numeric column."""
 
 DEFAULT_SMOOTHING = 1.0
-"""Pseudo-records per cell."""
+"""Default number of pseudo-records per cell."""
 
 
 @dataclass(frozen=True, eq=False)
 class BinnedColumn:
-    """A column that is seen, and how its values fall into bins.
+    """A column that is used for guessing, and its bins.
 
-    name         of the column
-    edges        cuts e of numbers: k of them make k + 1 bins (e_k, e_{k+1}], the outer ones open;
+    name         name of the column
+    edges        cuts e of numbers: k cuts make k + 1 bins (e_k, e_{k+1}], the outer ones unbounded;
                  None if categorical
-    categories   the categories; None if it is cut at edges
-    ordered      whether the order of the categories means something
-    missing      whether a missing value is a bin of its own, the last
-    merged       bins that were lost because quantiles coincided
+    categories   the categories; None if the column is cut at edges
+    ordered      True if the order of the categories is meaningful
+    missing      True if a missing value has a bin of its own, the last
+    merged       number of bins lost because quantiles coincided
     """
 
     name: str
@@ -46,13 +46,13 @@ class BinnedColumn:
 
     @property
     def bins(self) -> int:
-        """The number of bins."""
+        """The number of bins, including that of missing values."""
         known = len(self.categories) if self.edges is None else self.edges.size + 1  # type: ignore[arg-type]
         return known + self.missing
 
     def codes(self, values: Values) -> Codes:
-        """The bin of each entry [people]; `UNKNOWN` for a category never seen, and for a missing
-        value without a bin.
+        """Return the bin of each entry [people]; `UNKNOWN` for a category never seen, and for a
+        missing value without a bin.
         """
         absent = self.bins - 1 if self.missing else UNKNOWN
         if self.edges is None:
@@ -74,10 +74,11 @@ class BinnedColumn:
         return np.where(values.missing, absent, np.searchsorted(self.edges, numbers, side="left"))
 
     def apart(self, codes: Codes) -> Array:
-        """How far bins [k] are from every bin, as shares of the farthest [k, bins]; 0 from what is
-        unknown.
+        """Return the distances of bins [k] from every bin, relative to the largest distance [k,
+        bins]; 0 for unknown bins.
 
-        Bins that have no order, and a missing value and any other, are as far apart as can be.
+        The distance is 1 between different bins without an order, and between the bin of missing
+        values and any other.
         """
         known = self.bins - self.missing
         here = codes[:, None]
@@ -91,16 +92,16 @@ class BinnedColumn:
 
 @dataclass(frozen=True)
 class Binning:
-    """How the columns that are seen are cut, and what their cells are made of.
+    """How the columns used for guessing are cut, and how cells are formed.
 
-    bins        quantile bins of a numeric column; of all, or by name (others get the default). None
-                keeps a column categorical; columns of text or truth values always are. Equal
-                quantiles merge.
-    edges       by name, increasing cuts that replace the quantiles; outer bins are open, so ±inf
-                may be left out
-    missing     "drop": people with a missing value are left out; "category": a missing value is a
-                bin of its own, and a missing secret a group of its own
-    smoothing   α ≥ 0, pseudo-records per cell (see the module's text)
+    bins        number of quantile bins of a numeric column, for all columns or by name (others get
+                the default). None keeps a column categorical; columns of text or truth values
+                always are. Equal quantiles merge.
+    edges       by name, increasing cuts that replace the quantiles; outer bins are unbounded, so
+                ±inf may be omitted
+    missing     "drop": people with a missing value are left out; "category": a missing value has a
+                bin of its own, and a missing secret is a group of its own
+    smoothing   α ≥ 0, pseudo-records per cell (see `discreet.problems.samples`)
     min_count   cells with fewer records are gathered into one rest outcome, which comes last; if
                 even the rest has fewer, the smallest other cell joins it, and so on
     """
@@ -112,7 +113,7 @@ class Binning:
     min_count: int = 0
 
     def checked(self, names: Sequence[str]) -> Binning:
-        """The same, or InputError for what makes no sense of columns of these names."""
+        """Return the binning; InputError if it is not valid for columns of these names."""
         if self.missing not in ("drop", "category"):
             raise InputError(f"missing is {brief(self.missing)}; give 'drop' or 'category'")
         if self.edges is not None and not isinstance(self.edges, Mapping):
@@ -125,8 +126,8 @@ class Binning:
                 if title(name) not in names:
                     near = nearest(title(name), names)
                     raise InputError(
-                        f"{what} names {brief(name)}, which is no column that is "
-                        f"seen{near}; leave it out"
+                        f"{what} names {brief(name)}, which is not a column to "
+                        f"guess from{near}; leave it out"
                     )
         if not isinstance(self.bins, Mapping) and self.bins is not None:
             whole(self.bins, "bins", 1, 1e6)
@@ -135,7 +136,7 @@ class Binning:
         return self
 
     def column(self, values: Values) -> BinnedColumn:
-        """The bins of a column, made of the people who are counted."""
+        """Return the bins of a column, computed from the people who are counted."""
         name = values.name
         missing = self.missing == "category" and bool(values.missing.any())
         cuts = {title(key): each for key, each in (self.edges or {}).items()}.get(name)
@@ -176,12 +177,12 @@ def _check_cuts(cuts: Any, name: str) -> Array:
 
 
 def _quantiles(values: Array, bins: int) -> tuple[Array, int]:
-    """Cuts at the inner quantiles (values of the sample), equal ones merged, and how many bins that
-    cost.
+    """Return cuts at the inner quantiles (values of the sample), with equal ones merged, and the
+    number of bins lost by merging.
     """
     if not values.size:
         return np.zeros(0), bins - 1
     cuts = np.unique(np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf"))
-    # Bins are closed above: a cut at the maximum has nothing beyond it.
+    # Bins are closed above, so the bin beyond a cut at the maximum would be empty.
     cuts = cuts[cuts < values.max()]
     return cuts, bins - 1 - cuts.size

@@ -1,9 +1,9 @@
-"""Blends of an answer with estimators that leak less, to keep a budget.
+"""Blends of an answer with estimators that leak less, to satisfy a budget.
 
 Leakage is convex along P_θ = (1 − θ) P + θ P⁰, and zero at θ = 1 if P⁰ leaks nothing. So the least
-θ that keeps a budget is the root of a scalar function. Its values are computed from m·n numbers,
-since the law of (X, Ŷ) is linear in P. The judge and the backends compute the leakage of a proposed
-blend themselves.
+θ that satisfies a budget is the root of a scalar function. Its values are computed from m·n
+numbers, since the law of (X, Ŷ) is linear in P. The judge and the backends compute the leakage of a
+proposed blend themselves.
 
 Source: docs/theory.md, section 9 (repair).
 """
@@ -22,7 +22,7 @@ from discreet.problems.laws import Law
 
 
 class BlendEnd(Protocol):
-    """An estimator to blend towards: the law of (X, Ŷ) under it and its error probability."""
+    """An estimator to blend towards: its law of (X, Ŷ) and its error probability."""
 
     @property
     def law(self) -> Law: ...
@@ -31,11 +31,12 @@ class BlendEnd(Protocol):
 
 
 def least_share(start: Law, end: Law, target: float, slack: float) -> float | None:
-    """Smallest θ with leakage((1 − θ)·start + θ·end) ≤ target, rounded upward.
+    """Return the smallest θ with leakage((1 − θ)·start + θ·end) ≤ target, rounded upward.
 
-    The laws are about one constraint. None if even θ = 1 leaks too much. Leakage, or what it is a
-    function of, is convex in θ. So the tangent at an infeasible θ has its root at an infeasible θ,
-    and the chord at a feasible one. Both together close in on the root faster than either alone.
+    The laws have one constraint. Return None if even θ = 1 leaks too much. Leakage, or the level it
+    is a function of, is convex in θ. So the tangent at an infeasible θ has its root at an
+    infeasible θ, and the chord has its root at a feasible one. Alternating both converges faster
+    than either of them.
     """
 
     def excess(share: float) -> float:
@@ -45,7 +46,7 @@ def least_share(start: Law, end: Law, target: float, slack: float) -> float | No
     high = 1.0
     above = excess(0.0)
     below = excess(1.0)
-    # Relative, of the share and of the target: sums of many terms are no more accurate.
+    # Relative tolerance of the share and of the target; sums of many terms are not more accurate.
     tolerance = 1024.0 * UNIT
     if above <= 0.0:
         return 0.0
@@ -69,7 +70,7 @@ def least_share(start: Law, end: Law, target: float, slack: float) -> float | No
 
 
 def _tangent(start: Law, end: Law, share: float, excess: float) -> float:
-    """Where the tangent of leakage − target at `share` meets zero; far away where the worst guess
+    """Return the root of the tangent of leakage − target at `share`; inf if the worst guess
     counts.
     """
     measure = start.measures[0]
@@ -90,11 +91,11 @@ def _tangent(start: Law, end: Law, share: float, excess: float) -> float:
 def least_common_share(
     start: Law, end: Law, targets: Sequence[float], slack: float
 ) -> float | None:
-    """Smallest θ, rounded upward, with which the leakage by each constraint is at most its target;
-    None if there is none.
+    """Return the smallest θ, rounded upward, with which the leakage under each constraint is at
+    most its target; None if there is none.
 
-    Each leakage is within its target from its own least share on, so the largest of these is the
-    least for all. A target of inf asks for nothing.
+    Each leakage is within its target for all shares from its own least share on, so the largest of
+    these is the least common share. A target of inf is ignored.
     """
     largest = 0.0
     for number, target in enumerate(targets):
@@ -115,21 +116,22 @@ def blends(
     slack: float,
     leaked: Callable[[], Sequence[float]],
 ) -> Iterator[tuple[int, float]]:
-    """Proposals, each the index of an end and its share; `leaked` gives the leakage of the last one
-    by each constraint.
+    """Yield proposals, each the index of an end and its share; `leaked` returns the leakage of the
+    last proposal under each constraint.
 
-    What raises the error probability least comes first. If a blend leaks more than a budget because
-    of rounding, the next proposal for its end aims further below it; where each guess has the
-    budget that may cost more than another end. Below a budget of 0 nothing can be aimed for, so
-    there the law counts as less certain. slack: the relative uncertainty of a blend's law.
+    Proposals come in the order of their increase of the error probability. If a blend exceeds a
+    budget because of rounding, the next proposal for its end has a lower target; if the budget
+    applies to each guess, this may be worse than another end. A budget of 0 cannot be lowered, so
+    there the assumed uncertainty of the law grows instead. slack: the relative uncertainty of the
+    law of a blend.
     """
-    # Cost, index, share, how often it failed, aims.
+    # Cost, index, share, number of failures, targets, slack.
     proposals: list[tuple[float, int, float, int, list[float], float]] = []
 
     def propose(which: int, failed: int, targets: list[float], slack: float) -> None:
         rise = ends[which].error - error
         share = least_common_share(start, ends[which].law, targets, slack)
-        if share is not None:  # where the end errs no more than the answer, it is the better answer
+        if share is not None:  # an end whose error is not larger replaces the answer
             proposal = (
                 min(share * rise, rise),
                 which,

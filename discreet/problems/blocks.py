@@ -1,6 +1,6 @@
 """Problems too large for memory: the outcomes come in blocks that are read again in every pass.
 
-`BlockProblem` is the same problem as `Problem` with a source of outcomes (`outcomes.Blocks`), and
+`BlockProblem` is the counterpart of `Problem` with a source of outcomes (`outcomes.Blocks`), and
 with the totals that every pass would otherwise have to compute again.
 """
 
@@ -20,8 +20,8 @@ from discreet.problems.constraint import Constrained, Term, describe_terms
 from discreet.problems.outcomes import Blocks, Kind, Totals
 from discreet.problems.problem import Problem
 
-_FEW = 512  # outcomes that are solved as arrays: even a rule that lists all of them is short
-_LARGEST_ARRAYS = 1 << 31  # bytes
+_FEW = 512  # most outcomes to be solved as arrays: a rule that lists them all is still short
+_LARGEST_ARRAYS = 1 << 31  # in bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,40 +49,40 @@ class BlockProblem(Constrained):
 
     @classmethod
     def of(cls, problem: Problem) -> BlockProblem:
-        """A problem in memory, seen as blocks."""
+        """Return a problem in memory as blocks."""
         return cls(problem.blocks, problem.terms, problem.p_x, problem.loss_totals, problem.name)
 
     @property
     def m(self) -> int:
-        """Guesses."""
+        """The number m of guesses."""
         return self.blocks.m
 
     @property
     def N(self) -> int:  # noqa: N802
-        """Outcomes."""
+        """The number N of outcomes."""
         return self.blocks.N
 
     @property
     def few(self) -> bool:
-        """Whether the outcomes are so few that they are solved as arrays."""
+        """True if the number of outcomes is small enough to solve the problem as arrays."""
         return self.N <= _FEW
 
     def in_memory(self) -> Problem:
-        """The same problem in arrays."""
+        """Return the same problem in arrays."""
         columns = np.concatenate(
             [np.concatenate(chunk.read()) for chunk in self.blocks.chunks()], axis=1
         )
         return Problem.of_rows(columns[: self.n], columns[self.n :], self.terms, name=self.name)
 
     def in_arrays(self, what: str) -> Problem:
-        """The same problem in arrays of at most 2 GiB; InputError for more."""
+        """Return the same problem in arrays of at most 2 GiB; InputError if they are larger."""
         if 8 * (self.n + self.m) * self.N > _LARGEST_ARRAYS:
             return super().in_arrays(what)
         return self.in_memory()
 
     def totals(self, found: DoubleDouble) -> Totals:
-        """Those found in a pass [n + m]; InputError if they differ by more than 1e-9 from those
-        stated.
+        """Return the totals of a pass [n + m]; InputError if they differ by more than 1e-9 from the
+        stated ones.
         """
         high, low = found
         marginal = high[: self.n], low[: self.n]
@@ -94,13 +94,13 @@ class BlockProblem(Constrained):
     def least(
         self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
     ) -> tuple[float, ...]:
-        """Those found in the pass."""
+        """Return the numbers of the pass."""
         assert found is not None  # a rule over blocks is judged in one pass
         return found
 
     def check_totals(self, p_x: Array, totals: Sequence[float], errors: Array) -> None:
-        """Refuse blocks whose Σ_l a_l [n], its sum for each constraint, or constant errors [m]
-        differ from those stated.
+        """Raise InputError if Σ_l a_l [n] of the blocks, its sum for each constraint, or constant
+        errors [m] differ from the stated ones.
         """
         gap = float(np.abs(p_x - self.p_x).max())
         same = np.array_equal(faint_lift(p_x) > 0, faint_lift(self.p_x) > 0)

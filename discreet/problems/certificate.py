@@ -1,4 +1,4 @@
-"""The judge's statement: the certificate with the residuals of the optimality conditions, and the
+"""The result of the judge: the certificate with the residuals of the optimality conditions, and the
 repaired answer.
 """
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 _Answer = TypeVar("_Answer")
 
 NEGLIGIBLE = 1e-100
-"""An error probability below it counts as nothing: gaps are relative to the upper bound, but never
-to less than this.
+"""Smaller error probabilities count as zero: gaps are relative to the upper bound or to this
+number, whichever is larger.
 
-10^10 people who guess 10^10 times a second for 10^10 years make fewer than 10^38 guesses, so none
-of them ever sees an error of that probability. It is in the unit of the losses, whose largest is 1
-by default.
+10^10 people who guess 10^10 times a second for 10^10 years make fewer than 10^38 guesses, so an
+error of this probability never occurs. The unit is that of the losses, which are at most 1 by
+default.
 """
 
 
@@ -39,11 +39,11 @@ by default.
 class KKTResiduals:
     """The three parts of the gap, in units of error probability, and the worst single entry.
 
-    complementarity  Σ_il P_il r_il: probability spent on guesses that are not best
-    alignment        Σ_i μ g(u_i) − t_i·u_i: tilts that are not μ log ratio
-    slackness        μ (ε − leakage): budget left unused at a positive price
+    complementarity  Σ_il P_il r_il: probability spent on guesses that are not optimal
+    alignment        Σ_i μ g(u_i) − t_i·u_i: deviation of tilts from μ log ratio
+    slackness        μ (ε − leakage): unused budget at a positive multiplier
     worst_entry      max_il P_il r_il / w_l: the loss of the worst outcome, given that outcome; inf
-                     where it is not known: for densities, and for a rule that ignores some outcomes
+                     if unknown: for densities, and for a rule that ignores some outcomes
     """
 
     complementarity: float
@@ -52,24 +52,25 @@ class KKTResiduals:
     worst_entry: float
 
     def to_dict(self) -> dict[str, float]:
-        """Plain numbers by name."""
+        """Return the numbers by name."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class TermLeakage:
-    """What is proven about one constraint, in the unit of its measure.
+    """The proven leakage under one constraint, in the unit of its measure.
 
-    budget, measure      of the constraint; perfect: whether it asks for perfect privacy
-    leakage              of the repaired answer: an estimate, of which digits are lost below 1e-24
-                         nats and nearly all below 1e-44
-    leakage_ceiling      a proven upper bound of it, ≤ budget where that is positive. At budget 0 of
-                         an adversary's gain with several best actions it may be a number δ ≤ 1e-12,
-                         if no estimator without leakage is proven to lie next to the answer; then
-                         the bracket is about the estimators that leak at most δ
-    own_leakage, own_leakage_ceiling
-                         of the answer as given
-    own_budget_kept      whether the answer as given is proven to keep this budget
+    budget, measure      budget and measure of the constraint
+    perfect              True if it requires perfect privacy
+    leakage              of the repaired answer: an estimate, which loses digits below 1e-24 nats
+                         and nearly all below 1e-44
+    leakage_ceiling      a proven upper bound of it, ≤ budget if the budget is positive. At budget 0
+                         for the gain of an adversary with several best actions it may be a number δ
+                         ≤ 1e-12, if no estimator without leakage is proven to exist next to the
+                         answer; then the bracket is about the estimators that leak at most δ
+    own_leakage          of the answer as given
+    own_leakage_ceiling  a proven upper bound of it
+    own_budget_kept      True if the answer as given is proven to satisfy this budget
     """
 
     budget: float
@@ -85,7 +86,7 @@ class TermLeakage:
     def own_leakage_ratio(self) -> float:
         """Leakage of the answer as given ÷ budget.
 
-        0 without a constraint; at budget 0 it is 0 if the budget is kept, and inf otherwise.
+        0 without a constraint; at budget 0 it is 0 if the budget is satisfied, and inf otherwise.
         """
         if self.budget > 0.0:
             return self.own_leakage / self.budget
@@ -93,13 +94,13 @@ class TermLeakage:
 
     @property
     def gain_is_bounded(self) -> bool:
-        """Whether it is budget 0 of an adversary's gain, so that the bracket depends on
+        """True at budget 0 for the gain of an adversary, in which case the bracket depends on
         `leakage_ceiling`.
         """
         return self.budget == 0.0 and not self.perfect
 
     def to_dict(self) -> dict[str, float | str | bool]:
-        """Plain values by name."""
+        """Return the values by name."""
         return asdict(self)
 
 
@@ -107,26 +108,31 @@ class TermLeakage:
 class Certificate:
     """What is proven. `lower` is rounded downward and `upper` upward.
 
-    The repaired answer keeps every budget. It is the answer as given wherever that is proven to
-    keep them (`own_budget_kept`). Only the numbers that begin with `own_` belong to the answer as
-    given. If that leaks too much, `own_error` may be less than `lower`, which bounds the estimators
-    that keep the budgets.
+    The repaired answer satisfies every budget. It is the answer as given if that is proven to
+    satisfy them (`own_budget_kept`). Only the numbers whose names begin with `own_` belong to the
+    answer as given. If that leaks too much, `own_error` may be less than `lower`, which bounds the
+    estimators that satisfy the budgets.
 
-    lower, upper       bracket of the optimal error probability; the repaired answer reaches `upper`
-    phi_residual       ‖Φ P‖∞ of the repaired answer
-    private_within     at perfect privacy, δ: the bracket is about the estimators under which
-                       |p(x given ŷ) / p(x) − 1| ≤ δ for every guess and every x. 0: about the
-                       exactly private ones, of which one is proven to lie next to the answer and to
-                       err no more than `upper`. inf at other budgets, where nothing is relaxed
-    blend              share of a leak-free estimator that the repair mixed in (0 exactly where none
-                       was needed); at perfect privacy, the probability that the guess was changed
-    own_error, own_phi_residual, own_private_within
-                       the same of the answer as given, after clipping and normalising columns only
-    kkt                the gap's three parts
-    terms              what is proven about each constraint [C]
+    lower, upper         bracket of the optimal error probability; the repaired answer reaches
+                         `upper`
+    phi_residual         ‖Φ P‖∞ of the repaired answer
+    private_within       under perfect privacy, δ: the bracket is about the estimators under which
+                         |p(x given ŷ) / p(x) − 1| ≤ δ for every guess and every x. If δ = 0, it is
+                         about exact perfect privacy, and an estimator that has it is proven to
+                         exist next to the answer with an error probability of at most `upper`. inf
+                         at other budgets, where nothing is relaxed
+    blend                share of a leak-free estimator that the repair mixed in (0 exactly if the
+                         answer was not repaired); under perfect privacy, the probability that the
+                         guess was changed
+    own_error            error probability of the answer as given, after clipping and normalising
+                         columns only
+    own_phi_residual     ‖Φ P‖∞ of the answer as given
+    own_private_within   δ of the answer as given
+    kkt                  the three parts of the gap
+    terms                what is proven about each constraint [C]
 
-    `budget`, `leakage`, `leakage_ceiling`, `own_leakage` and `own_leakage_ceiling` are those of the
-    only constraint. InputError if there are several: `terms` has an entry for each.
+    `budget`, `leakage`, `leakage_ceiling`, `own_leakage` and `own_leakage_ceiling` belong to the
+    only constraint. They raise InputError if there are several: `terms` has an entry for each.
     """
 
     lower: float
@@ -147,41 +153,44 @@ class Certificate:
 
     @property
     def budget(self) -> float:
-        """ε of the only constraint."""
+        """The budget ε of the only constraint."""
         return self.only.budget
 
     @property
     def leakage(self) -> float:
-        """What the repaired answer leaks by the only constraint."""
+        """The leakage of the repaired answer under the only constraint."""
         return self.only.leakage
 
     @property
     def leakage_ceiling(self) -> float:
-        """Proven upper bound of `leakage`."""
+        """A proven upper bound of `leakage`."""
         return self.only.leakage_ceiling
 
     @property
     def own_leakage(self) -> float:
-        """What the answer as given leaks by the only constraint."""
+        """The leakage of the answer as given under the only constraint."""
         return self.only.own_leakage
 
     @property
     def own_leakage_ceiling(self) -> float:
-        """Proven upper bound of `own_leakage`."""
+        """A proven upper bound of `own_leakage`."""
         return self.only.own_leakage_ceiling
 
     @property
     def gap(self) -> float:
-        """upper − lower ≥ 0."""
+        """The absolute gap, upper − lower ≥ 0."""
         return self.upper - self.lower
 
     @property
     def relative_gap(self) -> float:
-        """(upper − lower) / upper, or relative to `NEGLIGIBLE` where the upper bound is less."""
+        """The relative gap, (upper − lower) / upper; relative to `NEGLIGIBLE` if the upper bound is
+        smaller.
+        """
         return self.gap / max(self.upper, NEGLIGIBLE)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row of all numbers, so that those of many certificates can be put together.
+        """Return all numbers in a data frame with one row, so that frames of many certificates can
+        be concatenated.
 
         If there are several constraints, the names of their numbers end with `_0`, `_1`, ….
         """
@@ -194,8 +203,8 @@ class Certificate:
         return frame({name: [value] for name, value in numbers.items()})
 
     def plot(self) -> Figure:
-        """What the gap is made of, in units of error probability; at most 1e-18 is drawn at the
-        left edge.
+        """Return a figure of the parts of the gap, in units of error probability; values below
+        1e-18 are drawn at the left edge.
         """
         parts = {
             "gap": self.gap,
@@ -250,9 +259,10 @@ class Certificate:
         return f"Certificate({bracket}, gap {self.relative_gap:.1e}, leakage {leaked})"
 
     def excludes(self, other: Certificate) -> bool:
-        """Whether no estimator that the other is about can err as little as this one proves.
+        """Return True if this lower bound exceeds the upper bound of the other certificate, so that
+        both cannot be true.
 
-        This lower bound must hold for the estimators of the other certificate too.
+        The lower bound must also apply to the estimators of the other certificate.
         """
         pairs = zip(self.terms, other.terms, strict=False)
         relaxed = any(
@@ -265,7 +275,9 @@ class Certificate:
 
     @property
     def own_budget_kept(self) -> bool:
-        """Whether the answer as given is proven to keep every budget; then it is not repaired."""
+        """True if the answer as given is proven to satisfy every budget; then it is not
+        repaired.
+        """
         return self.blend == 0.0
 
     @property
@@ -280,10 +292,10 @@ class Verdict(Generic[_Answer]):
 
     answer             of the kind that was judged: a matrix [m, N] or a rule
     tilt, multipliers  t [m, n] and μ [C] (sign conventions of docs/theory.md)
-    blocks             the outcomes that an `OutcomeRule` is a rule for
-    moved              at budget 0, of an answer next to which an exactly private one is proven to
-                       lie: the outcomes and the guesses of the probabilities in which they differ
-                       [2, K], but for the likeliest guess of the outcome
+    blocks             the outcomes that an `OutcomeRule` applies to
+    moved              at budget 0, if an estimator with perfect privacy is proven to exist next to
+                       the answer: the outcomes and guesses of the probabilities in which they
+                       differ [2, K], except for the likeliest guess of each outcome
     """
 
     answer: _Answer
@@ -295,13 +307,13 @@ class Verdict(Generic[_Answer]):
 
     @property
     def multiplier(self) -> float:
-        """μ of the only constraint; InputError if there are several."""
+        """The multiplier μ of the only constraint; InputError if there are several."""
         return float(only_of(self.multipliers, ".multipliers"))
 
     @property
     def estimator(self) -> Array:
-        """The answer as a matrix [m, N], made anew where it is a rule; InputError where that takes
-        more than 2 GiB.
+        """The answer as a matrix [m, N], computed from the rule if necessary; InputError if it
+        takes more than 2 GiB.
         """
         if self.blocks is None:
             return np.asarray(self.answer)

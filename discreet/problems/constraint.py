@@ -1,7 +1,7 @@
-"""Constraints on the information about private variables: leakage budgets, each by some measure.
+"""Constraints on the information about private variables: leakage budgets, each with a measure.
 
-A problem has one constraint for each secret. The private joints of all are the rows of one matrix,
-and a `Term` says which rows are whose (docs/decisions/0007-several-secrets.md).
+A problem has one constraint for each secret. Their private joints are stacked in one matrix, and a
+`Term` contains the rows of one constraint (docs/decisions/0007-several-secrets.md).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PRECISE = Context(prec=40)
 
 @dataclass(frozen=True)
 class LeakageBudget:
-    """The constraint that the leakage is at most `amount`, in the measure's unit; inf is no
+    """The constraint that the leakage is at most `amount`, in the unit of the measure; inf means no
     constraint.
     """
 
@@ -59,29 +59,29 @@ class LeakageBudget:
 
     @property
     def perfect(self) -> bool:
-        """Perfect privacy: Ŷ must be independent of X. Budget 0 of most measures, but not of those
-        of some adversary.
+        """True for perfect privacy: Ŷ must be independent of X. This is budget 0, except for
+        measures of the gain of an adversary.
         """
         return self.amount == 0.0 and self.measure.separates
 
     @property
     def oblivious(self) -> bool:
-        """No privacy constraint at all."""
+        """True if the leakage is not constrained."""
         return math.isinf(self.amount)
 
 
 @dataclass(frozen=True)
 class Term:
-    """One of a problem's constraints: rows of `p_xz` that hold the private joint of one secret, and
-    its budget.
+    """One constraint of a problem: the rows of `p_xz` that contain the private joint of one secret,
+    and its budget.
 
-    rows    of `p_xz`, of `p_x` and of the columns of tilts
-    groups  rows that have a prior of their own: all rows, or for a conditional measure the block of
+    rows    rows of `p_xz` and `p_x`, and columns of tilts
+    groups  rows with a prior of their own: all rows or, for a conditional measure, the block of
             each given value
     budget  the leakage budget and its measure
 
-    Leakage is Σ g(u_i^k) over the guesses i and the groups k, where u_i^k = A^k P_i is about the
-    prior of the group.
+    Leakage is Σ g(u_i^k) over the guesses i and the groups k, where u_i^k = A^k P_i is relative to
+    the prior of the group.
     """
 
     rows: slice
@@ -90,32 +90,32 @@ class Term:
 
     @classmethod
     def of(cls, budget: LeakageBudget, sizes: Sequence[int], start: int = 0) -> Term:
-        """The term of groups of these sizes, one under the other from row `start` on."""
+        """Return the term of stacked groups of these sizes, beginning at row `start`."""
         ends = list(accumulate(sizes, initial=start))
         return cls(slice(start, ends[-1]), tuple(map(slice, ends[:-1], ends[1:])), budget)
 
     @property
     def measure(self) -> Measure:
-        """By which the leakage is counted."""
+        """The measure of leakage of this constraint."""
         return self.budget.measure
 
     @property
     def level(self) -> float:
-        """B: what the budget is for sums over guesses, rounded upward."""
+        """B: the level of the budget, rounded upward."""
         return self.measure.level(self.budget.amount)
 
     @property
     def priced(self) -> bool:
-        """Whether its budget has a price: it is neither perfect privacy nor no constraint."""
+        """True if the budget has a multiplier: it is neither perfect privacy nor unlimited."""
         return not (self.budget.perfect or self.budget.oblivious)
 
     def tightened(self, share: float) -> Term:
-        """The same with that share less of its budget."""
+        """Return the term with its budget reduced by that share."""
         return replace(self, budget=replace(self.budget, amount=self.budget.amount * (1.0 - share)))
 
     @property
     def sizes(self) -> list[int]:
-        """Of the groups."""
+        """The sizes of the groups."""
         return [group.stop - group.start for group in self.groups]
 
 
@@ -125,8 +125,8 @@ class Constraint:
 
     p_xz     private joint p(x_j, z_l) of one secret [n, N]; for a conditional measure p(given
              value, x_j, z_l) [given, n, N]
-    budget   what may be leaked about it, in the unit of the measure
-    measure  by name or as an object of `discreet.measures`; mutual information by default
+    budget   upper limit of the leakage about the secret, in the unit of the measure
+    measure  by name or as an object of `discreet.measures`; default: mutual information
     """
 
     p_xz: Any
@@ -135,19 +135,19 @@ class Constraint:
 
 
 def one_term(budget: LeakageBudget, n: int) -> tuple[Term, ...]:
-    """The constraint of one secret of n values."""
+    """Return the constraint of one secret with n values."""
     every = slice(0, n)
     return (Term(every, (every,), budget),)
 
 
 def describe_terms(terms: Sequence[Term]) -> str:
-    """The constraints, as reprs show them."""
+    """Return the constraints in the form used by `repr`."""
     return f"budget={' and '.join(str(term.budget) for term in terms)}"
 
 
 def measure_asked(budget: Any, measure: str | Measure | None) -> Measure | None:
-    """The measure that a budget is asked for by; None for mutual information by default. InputError
-    for an unknown one, and for another than that of the budget.
+    """Return the measure of a budget; None if it is not stated, which means mutual information.
+    InputError for an unknown measure, or if the two arguments disagree.
     """
     own: Measure | None = getattr(budget, "measure", None)
     if measure is None:
@@ -166,15 +166,16 @@ def constraint_of(
     prior: Sequence[Array],
     measure: str | Measure | None = None,
 ) -> LeakageBudget:
-    """The constraint given by a budget or an equivocation in nats; InputError unless exactly one is
-    given.
+    """Return the constraint given by a budget or an equivocation in nats; InputError unless exactly
+    one is given.
 
-    measure: of a budget that is a number; mutual information by default. prior: numbers ≥ 0 [n]
-    each that add up to p(x_j), up to a common factor and a relative error of 2⁻⁶⁴.
+    measure   of a budget that is a number; default: mutual information
+    prior     arrays of numbers ≥ 0 [n] whose sum is p(x_j), up to a common factor and a relative
+              error of 2⁻⁶⁴
 
     Law: a leakage within the budget of an equivocation H0 ≤ H(X) leaves H(X given Ŷ) ≥ H0. An H0
-    that exceeds H(X) by no more than 1e-12 of it counts as H(X), which is perfect privacy, as does
-    one of at least `entropy`.
+    that exceeds H(X) by a relative 1e-12 or less counts as H(X), which means perfect privacy, as
+    does any H0 ≥ `entropy`.
     """
     if (budget is None) == (equivocation is None):
         raise InputError(
@@ -203,7 +204,7 @@ def constraint_of(
         )
     if wanted >= shown:
         return LeakageBudget(0.0)
-    # If every p changes by the share δ of itself, H changes by less than 2 δ (H + 1)
+    # If every p changes by a relative δ, H changes by less than 2 δ (H + 1).
     with localcontext(_PRECISE):
         room = entropy_x - Decimal(2.0**-63) * (entropy_x + 1) - Decimal(wanted)
         nats = float(room)
@@ -213,17 +214,17 @@ def constraint_of(
 
 
 def entropy(p: Array) -> float:
-    """Shannon entropy of a probability vector p [k], in nats; 0 log 0 = 0. Raises InputError for
-    what are no numbers.
+    """Return the Shannon entropy of a probability vector p [k] in nats, with 0 log 0 = 0. Raises
+    InputError unless p contains numbers ≥ 0.
     """
     if not are_masses(p := as_numbers(p, "p", "[k]")):
-        raise InputError("p is no vector of probabilities; give numbers from 0 to 1")
+        raise InputError("p is not a vector of probabilities; give numbers from 0 to 1")
     positive = p[p > 0]
     return max(0.0, float(-(positive * np.log(positive)).sum()))
 
 
 def _precise_entropy(parts: Sequence[Array]) -> Decimal:
-    """H(p / Σ p) in nats to at least 30 digits, where p is the sum of the parts [n]."""
+    """Return H(p / Σ p) in nats to at least 30 digits, where p is the sum of the parts [n]."""
     with localcontext(_PRECISE):
         p = [
             sum(map(Decimal, each), Decimal(0))
@@ -234,17 +235,17 @@ def _precise_entropy(parts: Sequence[Array]) -> Decimal:
 
 
 class Constrained:
-    """The part of every kind of problem that needs only its constraint, the prior of X and the
-    errors of constant guesses.
+    """The base class of every kind of problem: the part that depends only on the constraints, the
+    prior of X and the error probabilities of constant guesses.
 
-    kind              of the problem
-    blocks            of outcomes: their source
-    streamed          whether the outcomes are counted in every pass, as no totals of them are known
+    kind              kind of the problem
+    blocks            source of the outcomes, if there are any
+    streamed          True if outcomes are counted in every pass, because no totals are known
     tail              mass that the source gathered in one last outcome
-    samples           the report of the table that the problem came from
+    samples           report of the table that the problem came from
     terms             the constraints, one for each secret
     p_x               π_j [n]
-    constant_errors   error probability of always guessing y_i [m]
+    constant_errors   error probabilities of the constant guesses y_i [m]
     """
 
     kind: ClassVar[Kind]
@@ -267,25 +268,26 @@ class Constrained:
 
     @property
     def _prior(self) -> Sequence[Array]:
-        """Numbers [n] each that add up to p(x_j)."""
+        """Arrays [n] whose sum is p(x_j)."""
         return (self.p_x,)
 
     def least(
         self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
     ) -> tuple[float, ...]:
-        """Numbers whose exact sum is at most the least expected tilted loss of any rule.
+        """Return numbers whose exact sum is at most the least expected tilted loss of any rule.
 
         tilt, multipliers   feasible duals [m, n] and [C]
-        error               what some rule errs: a much smaller loss of accuracy does not count
-        found               those of a pass over the outcomes under this tilt; None if there was no
-                            such pass. It is only asked for a zero tilt then.
+        error               error probability of some rule; much smaller losses of accuracy are
+                            acceptable
+        found               numbers of a pass over the outcomes under this tilt; None if there was
+                            no pass, in which case the tilt must be zero
         """
         raise NotImplementedError
 
     def rule_of(self, answer: Any, anchors: Iterable[Array] = ()) -> Rule:
-        """An answer as a rule for this problem, in the form that is judged.
+        """Return an answer as a rule for this problem, in the form in which it is judged.
 
-        anchors: estimators [m, N] to blend a matrix towards. Raises InputError for what answers
+        anchors: estimators [m, N] to blend a matrix towards. Raises InputError for an answer to
         another kind of problem, and for wrong sizes.
         """
         if self.kind not in getattr(answer, "kinds", ()):
@@ -297,7 +299,9 @@ class Constrained:
         return rule
 
     def in_arrays(self, what: str) -> Problem:
-        """The problem in arrays, for the function of that name; InputError where there is none."""
+        """Return the problem in arrays; otherwise InputError, naming the calling function
+        `what`.
+        """
         raise InputError(
             f"{what} takes {Kind.ARRAYS.value}, not {self.kind.value}; {self.kind.arrays}"
         )
@@ -309,10 +313,10 @@ class Constrained:
         equivocation: float | None = None,
         measure: str | Measure | None = None,
     ) -> Self:
-        """The same model, with what is already computed, under other budgets.
+        """Return the same model under other budgets, sharing what is already computed.
 
-        budget: one for each constraint, or the number itself if there is only one. The measures
-        stay, unless a `LeakageBudget` states another. equivocation and measure are about the only
+        budget: one for each constraint, or a number if there is only one. The measures do not
+        change, unless a `LeakageBudget` has another. equivocation and measure apply to a single
         constraint; InputError if there are several.
         """
         wanted = f"as many budgets as there are constraints, {len(self.terms)}"
@@ -337,8 +341,8 @@ class Constrained:
         return other
 
     def refuse_other_measures(self, what: str) -> None:
-        """InputError if there are several constraints or leakage is not mutual information; what:
-        is about it alone.
+        """Raise InputError if there are several constraints or leakage is not mutual information;
+        what: the calling function.
         """
         if self.constraint.measure != MUTUAL_INFORMATION:
             raise InputError(
@@ -358,62 +362,62 @@ class Constrained:
 
     @property
     def perfect(self) -> bool:
-        """Whether all constraints ask for perfect privacy."""
+        """True if all constraints require perfect privacy."""
         return all(term.budget.perfect for term in self.terms)
 
     @property
     def oblivious(self) -> bool:
-        """Whether no constraint asks for anything."""
+        """True if no constraint limits the leakage."""
         return all(term.budget.oblivious for term in self.terms)
 
     @property
     def n(self) -> int:
-        """Number of private values."""
+        """The number of private values."""
         return int(self.p_x.size)
 
     @property
     def constant_error(self) -> float:
-        """Error probability of the best constant guess, which leaks nothing."""
+        """The error probability of the best constant guess, which leaks nothing."""
         return float(self.constant_errors.min())
 
     @property
     def budget(self) -> float:
-        """Leakage budget ε, in the unit of its measure."""
+        """The leakage budget ε, in the unit of its measure."""
         return self.constraint.amount
 
     @property
     def measure(self) -> Measure:
-        """By which the leakage is counted."""
+        """The measure of leakage of the only constraint."""
         return self.constraint.measure
 
     @property
     def groups(self) -> tuple[slice, ...]:
-        """The rows of each group, which has a prior of its own; those of all
-        constraints in order.
-        """
+        """The rows of each group with a prior of its own, over all constraints in order."""
         return tuple([group for term in self.terms for group in term.groups])
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """By which the leakage of each constraint is counted."""
+        """The measure of leakage of each constraint."""
         return tuple([term.measure for term in self.terms])
 
     @cached_property
     def entropy_x(self) -> float:
-        """H(X) in nats."""
+        """The entropy H(X) in nats."""
         return entropy(self.p_x)
 
     @property
     def equivocation(self) -> float:
-        """The paper's H0 = H(X) − ε in nats: the least equivocation asked for (−inf if none is)."""
+        """The paper's H0 = H(X) − ε in nats: the least equivocation allowed, or −inf if there is no
+        limit.
+        """
         informed = self.measures == (MUTUAL_INFORMATION,)
         return self.entropy_x - self.budget if informed else -math.inf
 
 
 def only_of(values: Sequence[_Value] | Array, place: str) -> _Value:
-    """The entry for the only constraint of a row [C]; InputError if there are several.
+    """Return the only entry of a row [C]; InputError if there are several.
 
-    place: where users read those of all constraints.
+    place: the attribute with the entries of all constraints, for the message.
     """
     if len(values) != 1:
         raise InputError(
@@ -425,15 +429,15 @@ def only_of(values: Sequence[_Value] | Array, place: str) -> _Value:
 
 
 def are_numbered(constraints: Sequence[object]) -> bool:
-    """Whether constraints are shown by number, with leakage counted in multiples of the budgets,
-    as their units may differ. The only constraint is shown plainly, in the unit of its measure.
+    """Return True if constraints are shown by number and leakage as a multiple of the budget, since
+    units may differ. A single constraint is shown without a number, in the unit of its measure.
     """
     return len(constraints) > 1
 
 
 def label_constraints(form: str, constraints: Sequence[object]) -> list[str]:
-    """What tells each constraint from the others: a form like "constraints[{}]: " with its number,
-    and nothing for the only one.
+    """Return a label for each constraint: the form, such as "constraints[{}]: ", with its number;
+    an empty label for a single constraint.
     """
     if not are_numbered(constraints):
         return [""]
@@ -441,8 +445,8 @@ def label_constraints(form: str, constraints: Sequence[object]) -> list[str]:
 
 
 def each_entry(what: str, values: Any, count: int) -> Array:
-    """Numbers as users give them, one for each constraint [count], or the only one by itself.
-    InputError for others.
+    """Return numbers given by a user, one for each constraint [count]; a single number is allowed
+    if count is 1. InputError otherwise.
     """
     numbers = np.atleast_1d(as_numbers(values, f"the {what}", f"[{count}]"))
     return real_numbers(what, numbers, (count,))
@@ -452,16 +456,16 @@ AnyConstrained = TypeVar("AnyConstrained", bound=Constrained)
 
 
 def kind_of(problem: Any) -> Kind:
-    """The kind of a problem; raises InputError for anything else."""
+    """Return the kind of a problem; raise InputError for anything else."""
     if not isinstance(problem, Constrained):
         kinds = "a Problem, a BlockProblem, a ContinuousProblem or a CausalProblem"
-        raise InputError(f"{type(problem).__name__} is no problem; give {kinds}")
+        raise InputError(f"{type(problem).__name__} is not a problem; give {kinds}")
     return problem.kind
 
 
 def arrays_of(what: str, problem: Any) -> Problem:
-    """A problem given to the function of that name, in arrays; InputError, which says what to give,
-    where it has none.
+    """Return a problem in arrays for the function `what`; raise InputError with advice if it has
+    none.
     """
     kind_of(problem)
     arrays: Problem = problem.in_arrays(what)
@@ -469,13 +473,13 @@ def arrays_of(what: str, problem: Any) -> Problem:
 
 
 def asks_privacy(terms: Sequence[Term]) -> bool:
-    """Whether any of the constraints is perfect privacy."""
+    """Return True if any constraint is perfect privacy."""
     return any(term.budget.perfect for term in terms)
 
 
 @contextmanager
 def prefix_errors(where: str) -> Iterator[None]:
-    """Lets what is refused begin with the name of the constraint that it is about."""
+    """Prefix error messages with the name of the constraint that they are about."""
     try:
         yield
     except InputError as error:
@@ -498,7 +502,7 @@ def _with_unit(amount: float, measure: Measure) -> str:
 
 def _number(value: Any, what: str, measure: Measure = MUTUAL_INFORMATION) -> float:
     try:
-        if isinstance(value, str | bytes | bool | np.ma.MaskedArray):  # float() would read these
+        if isinstance(value, str | bytes | bool | np.ma.MaskedArray):  # float() would accept these
             raise TypeError
         return float(value)
     except (TypeError, ValueError, OverflowError):

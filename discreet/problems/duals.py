@@ -1,4 +1,4 @@
-"""Duals made feasible: tilts are lowered row by row until they prove a lower bound of the error
+"""Feasible duals: rows of tilts are lowered until they prove a lower bound of the error
 probability.
 """
 
@@ -18,17 +18,19 @@ from discreet.problems.constraint import Term
 
 
 def no_multipliers(terms: Sequence[Term]) -> Array:
-    """The multipliers [C] of t = 0: inf at perfect privacy, 0 for every other constraint."""
+    """Return the multipliers [C] of t = 0: inf for perfect privacy, 0 for every other
+    constraint.
+    """
     return np.array([math.inf if term.budget.perfect else 0.0 for term in terms])
 
 
 def feasible_for(
     tilt: Array, multipliers: Array, p_x: Array, terms: Sequence[Term]
 ) -> tuple[Array, Array] | None:
-    """`feasible_duals` for each constraint on its rows: tilt [m, n], multipliers [C], π [n].
+    """Apply `feasible_duals` to the rows of each constraint: tilt [m, n], multipliers [C], π [n].
 
-    If the duals of a constraint cannot be made feasible, they become 0, which is feasible. None if
-    that is so for all constraints.
+    If the duals of a constraint cannot be made feasible, they become 0, which is feasible. Return
+    None if this happens for all constraints.
     """
     found = np.zeros(tilt.shape)
     prices = no_multipliers(terms)
@@ -47,8 +49,8 @@ def feasible_for(
 def _feasible_group(
     tilt: Array, multiplier: float, p_x: Array, term: Term
 ) -> tuple[Array, float] | None:
-    """Feasible for one group of rows, whose prior is π/Σπ: two more roundings of each π_j move a
-    mean by 4 u max |t|.
+    """Return feasible duals for one group of rows with the prior π/Σπ. Two more roundings of each
+    π_j change a mean by at most 4 u max |t|.
     """
     prior = p_x / p_x.sum() if term.measure.conditional else p_x
     found = feasible_duals(tilt, multiplier, prior, term.budget.amount, term.measure)
@@ -61,13 +63,13 @@ def _feasible_group(
 def feasible_duals(
     tilt: Array, multiplier: float, p_x: Array, budget: float, measure: Measure = MUTUAL_INFORMATION
 ) -> tuple[Array, float] | None:
-    """Duals made feasible by shifting rows, t_i ← t_i − κ_i; None for numbers that are not finite
+    """Return duals made feasible by shifting rows, t_i ← t_i − κ_i; None if a number is not finite
     or μ < 0.
 
-    tilt [m, n], multiplier μ ≥ 0 (not read at perfect privacy, where it is ∞, nor where the measure
-    needs none), π [n], budget ε in the measure's unit. The multiplier returned is the price of the
-    measure's B. Without a constraint (ε = ∞) the only useful duals are t = 0 with μ = 0, and these
-    are returned.
+    tilt [m, n], multiplier μ ≥ 0 (ignored for perfect privacy, where it is ∞, and for measures
+    without a multiplier), π [n], budget ε in the unit of the measure. The returned multiplier is
+    the coefficient of the measure's B. Without a constraint (ε = ∞), the only useful duals are t =
+    0 with μ = 0, and these are returned.
     """
     if math.isinf(budget):
         return np.zeros(tilt.shape), 0.0
@@ -79,7 +81,7 @@ def feasible_duals(
     if math.isinf(multiplier) and not perfect:
         return None
     possible = p_x > 0
-    most = LARGEST_TILT / 4.0  # a row is lowered by no more than its largest entry
+    most = LARGEST_TILT / 4.0  # a row is lowered by at most its largest entry
     tilt = np.minimum(np.maximum(tilt, -most), most) * possible
     own = tilt[:, possible]
     prior = p_x[possible]
@@ -90,7 +92,7 @@ def feasible_duals(
 
     shift = shift_of(own)
     spare = 4.0 * sum_error(prior.size) * np.abs(own)
-    if (shift > spare @ prior).any():  # entries of rare values may be too large by their rounding
+    if (shift > spare @ prior).any():  # entries of rare values may be too large due to rounding
         other = shift_of(own - spare)
         better = other + spare @ prior < shift
         own = np.where(better[:, None], own - spare, own)
@@ -100,12 +102,13 @@ def feasible_duals(
 
 
 def change_with_prior(tilt: Array, multiplier: float, p_x: Array) -> Array:
-    """How fast the rows [m] of feasible tilts [m, n] for mutual information become infeasible where
-    each π_j may err by a share of itself.
+    """Return the rates [m] at which rows of feasible tilts [m, n] for mutual information become
+    infeasible as each π_j changes.
 
     If every π_j grows by at most the share δ, rows lowered by δ times the numbers returned are
     feasible: with s = t_i/μ and Σ_j π_j e^{s_j} ≤ 1, μ log Σ_j π'_j e^{s_j} ≤ μ δ Σ_j π_j |e^{s_j}
-    − 1| for π' of the same total as π. At perfect privacy (μ = ∞) it is the mean of |t_ij|.
+    − 1| for π' of the same total as π. Under perfect privacy (μ = ∞) the rate is the mean of
+    |t_ij|.
     """
     if math.isinf(multiplier):
         return np.asarray(np.abs(tilt) @ p_x)
@@ -115,8 +118,8 @@ def change_with_prior(tilt: Array, multiplier: float, p_x: Array) -> Array:
 
 
 def measure_of_tilts(measure: Measure, budget: float, possible: NDArray[np.bool_]) -> Measure:
-    """The measure whose set V tilts of the possible values must be in; at perfect privacy all need
-    a mean of 0 at most.
+    """Return the measure whose set V contains feasible tilts of the possible values; under perfect
+    privacy, tilts only need a mean of at most 0.
     """
     if budget == 0.0 and measure.separates:
         return MUTUAL_INFORMATION

@@ -1,18 +1,18 @@
 """A bracket of the whole privacy–utility curve from finitely many certificates.
 
-The best error probability E is convex and non-increasing in the *level* B: the budget as its
-measure compares it with sums over guesses, which is the budget itself unless the measure is a
-logarithm (`Measure.level`). So certificates at a few budgets bracket E at *every* budget: above by
-chords, as a mixture of estimators keeps the mixed level; below by tangents, as feasible duals (t,
-μ) prove E ≥ D(t, μ) − μ B for every B. Of several secrets all levels are in proportion, and the
-curve is over their common factor. Measures that bound each guess by its posterior have no such
-curve, and refuse.
+The best error probability E is convex and non-increasing in the *level* B: the budget in the form
+that its measure compares with sums over guesses, which is the budget itself unless the measure is a
+logarithm (`Measure.level`). So certificates at a few budgets bracket E at *every* budget: from
+above by chords, since a mixture of estimators satisfies the mixed level; from below by tangents,
+since feasible duals (t, μ) prove E ≥ D(t, μ) − μ B for every B. With several secrets, all levels
+are proportional, and the curve is a function of their common factor. Measures that bound each guess
+by its posterior have no such curve, and are refused.
 
-Without any certificate E lies between the error probability of the Bayes rule, which it reaches at
-what that rule leaks (I_MAP), and that of the best constant guess. Duals of perfect privacy (μ = ∞)
-give a bound at budget 0 only. An estimator that is private only within a number leaks a little, so
-it counts at what it leaks. All bounds are rounded outward. The bracket is widest where two tangents
-cross.
+Without any certificate, E lies between the error probabilities of the Bayes rule and of the best
+constant guess; it reaches the former at the leakage of the Bayes rule (I_MAP). Duals of perfect
+privacy (μ = ∞) give a bound at budget 0 only. An estimator that is private only within a number
+leaks a little, so it counts at its leakage. All bounds are rounded outward. The bracket is widest
+where two tangents cross.
 
 Source: docs/theory.md §3, §6 and §22; sandwich algorithms: G. Rote, "The convergence rate of the
 sandwich algorithm for approximating convex functions", Computing 48 (1992) 337–361.
@@ -37,17 +37,17 @@ from discreet.problems.certificate import Certificate
 from discreet.problems.constraint import Term, are_numbered
 from discreet.problems.problem import Problem
 
-_LEAST = 1e-100  # levels that a curve of several secrets scales, at least
+_LEAST = 1e-100  # smallest level that a curve of several secrets can scale
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What one certificate proves of the curve, on its scale: E ≤ upper and E ≥ lower at `budget`,
-    and a tangent there.
+    """What one certificate proves about the curve, on its scale: E ≤ upper and E ≥ lower at
+    `budget`, and a tangent there.
 
     multiplier   E ≥ lower − multiplier·(B − the level of the budget) at every level B
-    reached_at   at budget 0, of an answer that is private only within a number, what it leaks at
-                 most: E(reached_at) ≤ upper
+    reached_at   at budget 0, for an answer that is private only within a number, an upper bound of
+                 its leakage: E(reached_at) ≤ upper
     """
 
     budget: float
@@ -59,17 +59,17 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """The axis of a curve, along which the levels of all constraints are in proportion.
+    """The axis of a curve, along which the levels of all constraints are proportional.
 
-    terms     the constraints as the problem states them
-    measure   a place is a budget of it; with several constraints a common factor, which counts as a
-              level
-    steps     level of each constraint where that of the place is 1 [C]
-    own       where the problem's own budgets are
-    horizon   from there on the Bayes rule keeps all budgets, and E is constant
-    title     what places are, for records
-    label     the same for axes
-    unit      of places; empty where they are plain numbers
+    terms     the constraints of the problem
+    measure   a place is a budget of this measure; with several constraints a common factor, which
+              counts as a level
+    steps     level of each constraint at the place whose level is 1 [C]
+    own       the place of the problem's own budgets
+    horizon   from this place on, the Bayes rule satisfies all budgets, and E is constant
+    title     description of places, for records
+    label     description of places, for axes
+    unit      unit of places; empty for plain numbers
     """
 
     terms: tuple[Term, ...]
@@ -83,7 +83,9 @@ class Scale:
 
     @classmethod
     def of(cls, problem: Problem) -> Scale:
-        """InputError where E need not be convex, or where several budgets have no common factor."""
+        """Return the scale of a problem; InputError if E need not be convex, or if several budgets
+        have no common factor.
+        """
         terms = problem.terms
         for term in terms:
             if term.measure.scope is Scope.POSTERIOR:
@@ -100,7 +102,7 @@ class Scale:
 
     @classmethod
     def _of_budget(cls, term: Term, leakage: float) -> Scale:
-        """Its places are budgets of the only constraint."""
+        """Return the scale whose places are budgets of the only constraint."""
         measure = term.measure
         label = "leakage budget ε"
         if measure != MUTUAL_INFORMATION:
@@ -112,7 +114,9 @@ class Scale:
 
     @classmethod
     def _of_factor(cls, terms: tuple[Term, ...], leakages: Array) -> Scale:
-        """Its places are factors of the levels of all constraints, 1 as they are stated."""
+        """Return the scale whose places are factors of the levels of all constraints, with 1 at the
+        stated budgets.
+        """
         for number, term in enumerate(terms):
             if not _LEAST < term.level < 1.0 / _LEAST:
                 raise InputError(
@@ -125,11 +129,11 @@ class Scale:
         title = " and ".join(str(term.budget) for term in terms)
         label = f"factor of the budgets {title}"
         scale = cls(terms, MUTUAL_INFORMATION, steps, 1.0, math.inf, title, label, "")
-        # Amounts at the horizon are rounded, too.
+        # Amounts at the horizon are also rounded.
         return replace(scale, horizon=scale.place(leakages.tolist()) * (1.0 + 2.0**-40))
 
     def budgets(self, at: float) -> list[float]:
-        """The budgets of all constraints there."""
+        """Return the budgets of all constraints at a place."""
         if at == self.own:
             return [term.budget.amount for term in self.terms]
         level = self._level(at)
@@ -137,17 +141,17 @@ class Scale:
         return [term.measure.amount(level * step) for term, step in pairs]
 
     def price(self, multipliers: Array) -> float:
-        """What a unit of the level costs in the bound of these duals."""
+        """Return the coefficient of the level in the bound of these duals."""
         return float(multipliers @ self.steps)
 
     def _level(self, at: float) -> float:
-        """Of a place, rounded upward."""
+        """Return the level of a place, rounded upward."""
         return self.measure.level(at) if at > 0.0 else 0.0
 
     @cached_property
     def doubt(self) -> float:
-        """Relative difference of the levels of the budgets at a place from their share of the
-        steps, at most; 0 where a budget is its level.
+        """An upper bound of the relative difference of the levels of the budgets at a place from
+        their share of the steps; 0 if budgets are levels.
         """
         end = self._level(self.horizon)
         exponents = [
@@ -160,7 +164,7 @@ class Scale:
         return (20.0 + 8.0 * max(exponents, default=0.0)) * UNIT
 
     def ends(self, at: Any) -> tuple[Array, Array]:
-        """The least and the largest that the levels there may be, up to the horizon."""
+        """Return lower and upper bounds of the levels at places, up to the horizon."""
         levels = np.asarray(np.minimum(at, self.horizon))
         if self.measure.growth > 0.0:
             levels = np.vectorize(self._level, otypes=[np.float64])(levels)
@@ -168,23 +172,23 @@ class Scale:
         return np.asarray(least), np.asarray(levels * (1.0 + self.doubt))
 
     def at(self, levels: Array) -> Array:
-        """Where these levels are, rounded to some units in the last place, and never beyond the
-        horizon.
+        """Return the places of these levels, with an error of a few units in the last place, at
+        most the horizon.
         """
         if self.measure.growth > 0.0:
             levels = np.vectorize(self.measure.amount, otypes=[np.float64])(levels)
         return np.asarray(np.minimum(levels, self.horizon))
 
     def place(self, leakages: Sequence[float]) -> float:
-        """Where on the scale these leakages by the constraints lie: the largest of their places,
-        rounded to some units in the last place.
+        """Return the place of these leakages under the constraints: the largest of their places,
+        with an error of a few units in the last place.
         """
         each = zip(self.terms, leakages, self.steps.tolist(), strict=True)
         levels = [term.measure.level(leaked) / step for term, leaked, step in each if leaked > 0.0]
         return self.measure.amount(max(levels, default=0.0))
 
     def bound(self, certificate: Certificate, multipliers: Array, at: float) -> Bound:
-        """What the judge's certificate there proves, with the multipliers of the duals that prove
+        """Return what a certificate at a place proves, with the multipliers of the duals that prove
         its lower bound.
         """
         leaked = 0.0
@@ -200,14 +204,14 @@ class Envelope:
     """Two non-increasing functions with lower(ε) ≤ E(ε) ≤ upper(ε) at every ε ≥ 0, convex in the
     level, and lower ≤ upper.
 
-    vertices   (level, error probability) [k, 2] of the upper function, from level 0 on; constant
-               after the last
-    tangents   (level, error probability, slope ≥ 0) [r, 3]: the lower function is the greatest of
+    vertices   (level, error probability) [k, 2] of the upper function, beginning at level 0;
+               constant after the last
+    tangents   (level, error probability, slope ≥ 0) [r, 3]: the lower function is the maximum of
                error − slope·(· − level)
     at_zero    the lower bound at ε = 0, where the lower function may jump
-    scale      what budgets are, and their levels
-    start      what the answer at budget 0 leaks at most; below it nothing better than a constant
-               guess may be proven
+    scale      the axis: budgets and their levels
+    start      upper bound of the leakage of the answer at budget 0; below it, possibly nothing
+               better than a constant guess is proven
     """
 
     vertices: Array
@@ -222,8 +226,8 @@ class Envelope:
         return self.scale.horizon
 
     def upper(self, budgets: Any) -> Array:
-        """An error probability reached at each budget (≥ 0, in the measure's unit),
-        rounded upward.
+        """Return an error probability that is reached at each budget (≥ 0, in the unit of the
+        measure), rounded upward.
         """
         asked = self.scale.ends(_budgets(budgets))[0]
         at, value = self.vertices.T
@@ -239,15 +243,15 @@ class Envelope:
         )
 
     def lower(self, budgets: Any) -> Array:
-        """An error probability that no estimator beats at each budget (≥ 0, in the measure's unit),
-        rounded downward.
+        """Return a lower bound of the error probability at each budget (≥ 0, in the unit of the
+        measure), rounded downward.
         """
         asked = _budgets(budgets)
         proven = self._tangential(self.scale.ends(asked)[1])
         return np.asarray(np.where(asked == 0.0, np.maximum(proven, self.at_zero), proven))
 
     def width(self, budgets: Any) -> Array:
-        """upper − lower ≥ 0 at each budget; at budget 0 its limit from the right."""
+        """Return upper − lower ≥ 0 at each budget; at budget 0, its limit from the right."""
         asked = _budgets(budgets)
         return np.asarray(
             np.maximum(0.0, self.upper(asked) - self._tangential(self.scale.ends(asked)[1]))
@@ -255,15 +259,15 @@ class Envelope:
 
     @property
     def height(self) -> float:
-        """Upper bound of the fall of the curve from `start` to no constraint."""
+        """An upper bound of the decrease of the curve from `start` to no constraint."""
         return float(self.upper(self.start) - self.lower(self.horizon))
 
     def candidates(self) -> tuple[Array, Array]:
-        """Budgets from `start` to I_MAP among which the bracket is widest, widest first, and its
-        widths there.
+        """Return the budgets from `start` to I_MAP at which the bracket can be widest, in order of
+        decreasing width, and the widths.
 
-        Between two kinks of the lower function the width is convex in the level, as the upper
-        function is. So the width is largest at a kink of the lower function or at an end.
+        Between two kinks of the lower function the width is convex in the level, since the upper
+        function is convex. So the width is largest at a kink of the lower function or at an end.
         """
         kinks = np.sort(
             np.concatenate([[self.start, self.horizon], self.scale.at(_kinks(self.tangents))])
@@ -279,11 +283,11 @@ class Envelope:
 
 
 def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
-    """The tightest envelope that certificates of one model prove; the problem's own budget is not
-    used.
+    """Return the tightest envelope that certificates of one model prove; the problem's own budget
+    is not used.
 
     Law: with more certificates the bracket is nowhere wider (up to rounding). Raises InputError as
-    `Scale.of`.
+    `Scale.of` does.
     """
     scale = Scale.of(problem)
     known = [bound for bound in bounds if bound.budget <= scale.horizon]
@@ -293,10 +297,10 @@ def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
     end = float(scale.ends(scale.horizon)[1])
     tangents = [(end, floor, 0.0)]
     for bound, at in zip(known, least.tolist(), strict=True):
-        # a lower bound of 0 stands for "nothing proven"
+        # A lower bound of 0 proves nothing.
         if bound.lower > 0.0 and math.isfinite(bound.multiplier):
             terms = bound.lower + bound.multiplier * end
-            # Of the terms, and of Σ π, which is one within TOTAL_ROUNDING.
+            # Rounding of the terms, and of Σ π, which is one within TOTAL_ROUNDING.
             rounding = 4.0 * TOTAL_ROUNDING * terms
             tangents.append((at, bound.lower - rounding, bound.multiplier))
     lines = np.array(tangents)
@@ -329,12 +333,12 @@ def _budgets(values: Any) -> Array:
 
 
 def _lower_hull(points: Iterable[tuple[float, ...]]) -> Array:
-    """The vertices [k, ·] of the greatest convex non-increasing function under points (abscissa,
-    ordinate, …), in order.
+    """Return the vertices [k, ·] of the greatest convex non-increasing function below points
+    (abscissa, ordinate, …), in order.
     """
     hull: list[tuple[float, ...]] = []
     for point in sorted(points):
-        if hull and point[1] >= hull[-1][1]:  # a point to the left is as low
+        if hull and point[1] >= hull[-1][1]:  # a point to the left is at least as low
             continue
         while len(hull) >= 2 and _above(hull[-2], hull[-1], point):
             hull.pop()
@@ -343,16 +347,16 @@ def _lower_hull(points: Iterable[tuple[float, ...]]) -> Array:
 
 
 def _above(left: tuple[float, ...], middle: tuple[float, ...], right: tuple[float, ...]) -> bool:
-    """Whether the middle point lies on or above the chord of its neighbours."""
+    """Return True if the middle point lies on or above the chord of its neighbours."""
     return (middle[1] - left[1]) * (right[0] - left[0]) >= (right[1] - left[1]) * (
         middle[0] - left[0]
     )
 
 
 def _kinks(tangents: Array) -> Array:
-    """Budgets > 0 at which the greatest tangent changes from one to the next.
+    """Return the budgets > 0 at which the maximum changes from one tangent to the next.
 
-    By duality the tangents that are the greatest somewhere are the hull of the points (slope,
+    By duality, the tangents that are the maximum somewhere form the hull of the points (slope,
     −value at budget 0).
     """
     at, value, slope = tangents.T

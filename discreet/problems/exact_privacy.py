@@ -1,12 +1,13 @@
 """Perfect privacy without rounding: a few columns as integers, so that the guess is exactly
 independent of X.
 
-Doubles cannot state an estimator with Φ P = 0 in general. The judge proves that an exactly private
-one differs from the stored one in (m − 1)(n − 1) probabilities, and which (`Verdict.moved`). Here
-they are solved for over the integers (p-adic lifting), while all others stay as they are.
+Doubles cannot represent an estimator with Φ P = 0 in general. The judge proves that an estimator
+with perfect privacy differs from the stored one in (m − 1)(n − 1) probabilities, and lists them
+(`Verdict.moved`). Here they are computed over the integers (p-adic lifting), while all other
+probabilities stay as they are.
 
-A column of doubles means what it means to `discreet.verification`: its likeliest guess gets what
-the others leave.
+As in `discreet.verification`, the likeliest guess in a column of doubles gets one minus the other
+probabilities.
 
 Source: docs/theory.md, section 8 (perfect privacy); J. D. Dixon, "Exact solution of linear
 equations using p-adic expansions", Numerische Mathematik 40 (1982).
@@ -38,12 +39,13 @@ _Parts = tuple[_Fractions, dict[int, _Fractions], dict[int, _Fractions]]
 def exact_columns(
     blocks: Blocks, answer: Rule, moved: NDArray[np.intp], private: PrivateRows
 ) -> dict[int, list[int]]:
-    """Outcome → integers in proportion to its column, with which a rule for outcomes is
-    exactly private.
+    """Return outcome → integers proportional to its column, with which a rule for outcomes has
+    perfect privacy.
 
     moved    outcomes and guesses of the probabilities to solve for [2, K], as in `Verdict`
     private  rows with a prior of their own, of which the guess must be independent
-    Empty where nothing is moved.
+
+    The result is empty if nothing is moved.
     """
     if not moved.size:
         return {}
@@ -63,8 +65,8 @@ def exact_columns(
 
 
 def _in_chunk(answer: Rule, moved: NDArray[np.intp], chunk: Chunk) -> _Parts:
-    """Of a chunk: the law of all probabilities but those moved, and columns and masses of outcomes
-    with these.
+    """Return, for a chunk, the law of all probabilities except the moved ones, and the columns and
+    masses of outcomes with moved probabilities.
     """
     p_xz, loss = chunk.read()
     here = np.arange(chunk.start, chunk.start + chunk.count)
@@ -85,7 +87,7 @@ def _in_chunk(answer: Rule, moved: NDArray[np.intp], chunk: Chunk) -> _Parts:
 
 
 def _together(parts: list[_Parts]) -> _Parts:
-    """Exact sums, in any order."""
+    """Merge the results for chunks; the sums are exact in any order."""
     columns, masses = (dict(chain.from_iterable(part[k].items() for part in parts)) for k in (1, 2))
     return sum(part[0] for part in parts), columns, masses
 
@@ -93,8 +95,8 @@ def _together(parts: list[_Parts]) -> _Parts:
 def _equations(
     law: _Fractions, moves: list[tuple[int, int, _Fractions]], group: slice
 ) -> list[list[Fraction]]:
-    """Of the probabilities moved to a guess from its base, at outcomes of these masses of X, so
-    that u_ij = s_i π_j.
+    """Return the equations u_ij = s_i π_j for the probabilities moved to a guess from its base, at
+    outcomes with these masses of X.
     """
     law = law[:, group]
     moves = [(guess, base, masses[group]) for guess, base, masses in moves]
@@ -103,7 +105,7 @@ def _equations(
     total = prior.sum()
     excess = law * total - np.outer(mass, prior)
     apart = [masses * total - prior * masses.sum() for _, _, masses in moves]
-    # Deviations add up to 0 over j, and over i: one of either is left out.
+    # Deviations sum to 0 over j and over i, so one j and one i are redundant.
     possible = np.flatnonzero(prior)
     if not possible.size:
         return []
@@ -121,7 +123,7 @@ def _equations(
 
 
 def _solution(rows: list[list[Fraction]]) -> list[Fraction]:
-    """The solution of regular equations, whose last column is the right side."""
+    """Return the solution of a regular system of equations, whose last column is the right side."""
     scaled = [
         [int(value * math.lcm(*(each.denominator for each in row))) for value in row]
         for row in rows
@@ -131,17 +133,17 @@ def _solution(rows: list[list[Fraction]]) -> list[Fraction]:
 
 
 def _solve(system: list[list[int]]) -> tuple[list[int], int]:
-    """Integers x and d > 0 with x/d the solution of regular equations, whose last column is the
+    """Return integers x and d > 0 such that x/d solves a regular system, whose last column is the
     right side.
 
-    It is found modulo higher and higher powers of a prime, one digit at a time. Numerators and
-    denominators divide minors of the system, so modulo a power beyond twice the square of any minor
-    no other solution is the same.
+    The solution is computed modulo increasing powers of a prime, one digit at a time. Numerators
+    and denominators divide minors of the system, so modulo a power beyond twice the square of any
+    minor the solution is unique.
     """
     rows = np.array(system, dtype=object)
     matrix = rows[:, :-1]
     rest = rows[:, -1]
-    largest = math.prod(np.abs(rows).sum(axis=1).tolist())  # no minor exceeds it
+    largest = math.prod(np.abs(rows).sum(axis=1).tolist())  # an upper bound of any minor
     inverse = _inverse_modulo_prime(matrix)
     found = 0 * rest
     modulus = 1
@@ -171,8 +173,8 @@ def _inverse_modulo_prime(matrix: NDArray[np.object_]) -> NDArray[np.object_]:
 
 
 def _denominator(value: int, modulus: int, largest: int) -> int:
-    """The denominator of the fraction that equals `value` modulo another number; neither of its
-    parts exceeds `largest`.
+    """Return the denominator of the fraction that equals `value` modulo another number; its
+    numerator and denominator are at most `largest`.
     """
     if modulus - value <= largest:
         return 1  # a negative integer
@@ -187,8 +189,8 @@ def _denominator(value: int, modulus: int, largest: int) -> int:
 
 
 def _complete_columns(columns: Array) -> _Fractions:
-    """Stored columns [m, K] as fractions; the likeliest guess of each gets what the
-    others leave.
+    """Return stored columns [m, K] as fractions; the likeliest guess of each gets one minus the
+    others.
     """
     found = _fractions(columns)
     every = np.arange(columns.shape[1])
@@ -203,8 +205,8 @@ def _fractions(values: Array) -> _Fractions:
 
 
 def _exact_sums(values: Array) -> _Fractions:
-    """The sums of the rows of an array [n, B]: halves of the integers of doubles are added up
-    exponent by exponent.
+    """Return the exact sums of the rows of an array [n, B]: the integers of the doubles are split
+    in halves, which are added for each exponent.
     """
     fraction, exponent = np.frexp(values)
     whole = (fraction * 2.0**53).astype(np.int64)
@@ -227,6 +229,6 @@ def _exact_sums(values: Array) -> _Fractions:
 
 
 def _integers(column: _Fractions) -> list[int]:
-    """The column times the least number that makes it whole."""
+    """Return the column times the least number that makes all entries integers."""
     unit = math.lcm(*(value.denominator for value in column))
     return [int(value * unit) for value in column]

@@ -1,11 +1,10 @@
-"""The one way in which passes over outcomes are made: work on every chunk, and what it finds merged
-in a fixed order.
+"""Passes over outcomes: apply a function to every chunk, and merge the results in a fixed order.
 
-What is found of the chunks is merged as a tree over their numbers: `FAN` neighbours at a time, from
-the first chunk on, then `FAN` of what came out, and so on. The tree depends on the chunks only. So
-a sum that rounds is the same, bit for bit, on any number of threads, processes and machines,
-wherever the outcomes are cut into parts: whoever holds neighbouring chunks merges the groups that
-are complete, and passes the rest on for others to complete (`joined`).
+Results are merged as a tree over the numbers of the chunks: `FAN` neighbours at a time, beginning
+with the first chunk, then `FAN` of these results, and so on. The tree depends only on the chunks.
+So a rounded sum is the same, bit for bit, on any number of threads, processes and machines, and for
+any partition of the outcomes: the holder of neighbouring chunks merges the groups that are
+complete, and passes the rest on for others to complete (`join_nodes`).
 
 Source: J. Demmel, H. D. Nguyen, "Parallel reproducible summation", IEEE Transactions on Computers
 64 (2015), which also describes exact accumulators, the alternative (docs/decisions/0011-passes.md).
@@ -21,15 +20,13 @@ from discreet.errors import InputError
 from discreet.problems.outcomes import Blocks, Chunk, Elsewhere, Mapped, in_order, threads_for
 
 FAN = 16
-"""Neighbours that are merged at once: few merges, and few incomplete groups at the
-ends of a part.
+"""Neighbours merged at a time: this gives few merges, and few incomplete groups at the ends of a
+part.
 """
 
 Found = TypeVar("Found")
 Node = tuple[int, int, Found]
-"""(level, index, what was found of the chunks from number index·FAN^level on,
-FAN^level of them).
-"""
+"""(level, index, result for the FAN^level chunks that begin with number index·FAN^level)."""
 
 
 def fold(
@@ -41,16 +38,16 @@ def fold(
     given: Mapping[int, Any] | None = None,
     seen: Callable[[int], object] | None = None,
 ) -> Found:
-    """One pass: work(chunk) of every chunk, merged in the fixed order.
+    """Make one pass: apply work(chunk) to every chunk, and merge the results in the fixed order.
 
-    work     a function that can be pickled, without the blocks themselves in it; it may run in any
+    work     a function that can be pickled and does not contain the blocks; it may run in any
              thread or process
-    merge    of what was found of consecutive chunks, in their order; called at least once
+    merge    merges the results of consecutive chunks, in order; called at least once
     threads  0 = all cores; the result does not depend on it
     given    if not None, only the chunks that start at one of its keys are visited, by work(chunk,
              given[chunk.start])
-    seen     called with the number of outcomes after each chunk, or of all at the end where these
-             are elsewhere
+    seen     called with the number of outcomes after each chunk, or once at the end if the blocks
+             are in other processes
 
     Raises InputError for chunks out of order.
     """
@@ -88,8 +85,8 @@ def found_in(
     work: Callable[..., Found],
     given: Mapping[int, Any] | None,
 ) -> Iterator[Node[Found]]:
-    """What work finds in chunks from outcome `start` on, of which the first that is visited has
-    number `first`.
+    """Yield the results of work for chunks that begin at outcome `start`; the first visited chunk
+    has number `first`.
     """
     for number, chunk in enumerate(_chosen(chunks, start, given)):
         yield 0, first + number, work(*_arguments(chunk, given))
@@ -98,10 +95,10 @@ def found_in(
 def join_nodes(
     nodes: Iterable[Node[Found]], merge: Callable[[list[Found]], Found]
 ) -> list[Node[Found]]:
-    """Nodes of consecutive chunks with every complete group of siblings merged.
+    """Return nodes of consecutive chunks with every complete group of siblings merged.
 
-    Law: joining joined parts gives what joining all at once gives, however the chunks are cut into
-    parts.
+    Law: joining joined parts gives the same result as joining all nodes, for any partition of the
+    chunks.
     """
     done = list[Node[Found]]()
     for node in nodes:
@@ -110,7 +107,7 @@ def join_nodes(
 
 
 def merge_nodes(nodes: list[Node[Found]], merge: Callable[[list[Found]], Found]) -> Found:
-    """The value of all chunks, once their nodes are joined: incomplete groups are merged from the
+    """Return the value of all chunks from joined nodes: incomplete groups are merged from the
     lowest level up.
     """
     left = list(nodes)
@@ -126,7 +123,7 @@ def merge_nodes(nodes: list[Node[Found]], merge: Callable[[list[Found]], Found])
 def _append(
     nodes: list[Node[Found]], node: Node[Found], merge: Callable[[list[Found]], Found]
 ) -> None:
-    """Add the next node, and merge the groups that it completes."""
+    """Append a node, and merge the groups that it completes."""
     nodes.append(node)
     while True:
         level, index, _ = nodes[-1]
@@ -139,7 +136,7 @@ def _append(
 def _chosen(
     chunks: Iterable[Chunk], start: int, given: Mapping[int, Any] | None
 ) -> Iterator[Chunk]:
-    """The chunks to visit, of those from an outcome on; InputError where they are out of order."""
+    """Yield the chunks to visit, beginning at an outcome; InputError if they are out of order."""
     for chunk in chunks:
         if chunk.start != start:
             raise InputError(
@@ -158,5 +155,5 @@ def _arguments(chunk: Chunk, given: Mapping[int, Any] | None) -> tuple[Any, ...]
 def _through(
     work: Callable[..., Found], change: Callable[[Any, Any], Any], chunk: Chunk, *given: Any
 ) -> Found:
-    """Work on a changed chunk."""
+    """Apply work to a changed chunk."""
     return work(chunk.changed(change), *given)

@@ -1,5 +1,4 @@
-"""Tables of people in memory: their columns, what is missing in them, their labels, and what is
-refused as a label.
+"""Tables of people in memory: their columns, missing values and labels, and checks of labels.
 
 A table is anything with named columns: a mapping from names to columns, a data frame of pandas or
 polars, a table of Arrow, a structured array. None of these libraries is imported. A value is
@@ -29,13 +28,13 @@ from discreet.numerics.double_double import Array
 Codes = NDArray[np.intp]
 
 UNKNOWN = -2
-"""The code of a value that is not among the labels."""
+"""Code of a value that is not among the labels."""
 
 MOST_NUMBERS = 32
-"""More distinct numbers than this are a measurement, not labels."""
+"""A column with more distinct numbers counts as a measurement, not as labels."""
 
 MOST_LABELS = 1000
-"""More distinct values of any other kind are names of people or texts, not labels."""
+"""A column with more distinct values of any other kind counts as names or texts, not as labels."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -44,10 +43,10 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 class Values:
     """One column of a table, with an entry for each person.
 
-    name      of the column
+    name      name of the column
     raw       the entries [people], as an array of one dimension
-    ordered   its labels in an order that the table states, such as that of an ordered categorical;
-              None without one
+    ordered   its labels in the order stated by the table, for example of an ordered categorical; or
+              None
     """
 
     name: str
@@ -59,14 +58,14 @@ class Values:
 
     @cached_property
     def _numeric(self) -> bool:
-        """Whether the entries are an array of numbers or times; others are looked at once for each
-        distinct value.
+        """True if the entries are an array of numbers or times; entries of other types are examined
+        once for each distinct value.
         """
         return self.raw.dtype.kind in "iufcmM"
 
     @cached_property
     def _distinct(self) -> tuple[list[Any], Codes]:
-        """The distinct entries, and which of them each person has [people]."""
+        """The distinct entries, and the index of each person's entry among them [people]."""
         if self.raw.dtype.kind != "O":
             labels, index = np.unique(self.raw, return_inverse=True)
             return labels.tolist(), index.reshape(-1)
@@ -83,12 +82,12 @@ class Values:
         return list(place), index
 
     def _told(self, about: Sequence[Any], dtype: Any) -> NDArray[Any]:
-        """What is known about the distinct entries, for each person."""
+        """Return, for each person, the property of their distinct entry."""
         return np.array(about, dtype=dtype)[self._distinct[1]]
 
     @cached_property
     def missing(self) -> NDArray[np.bool_]:
-        """Which entries are missing [people]."""
+        """A mask of the missing entries [people]."""
         if self._numeric:
             return np.asarray(self.raw != self.raw)
         return self._told([is_missing(value) for value in self._distinct[0]], bool)
@@ -100,8 +99,8 @@ class Values:
 
     @cached_property
     def numbers(self) -> Array | None:
-        """The entries as float64 [people], NaN where they are missing; None if some are no numbers,
-        or are truth values.
+        """The entries as float64 [people], NaN if missing; None if some entries are not numbers, or
+        are truth values.
         """
         if self.raw.dtype.kind in "iuf":
             return self.raw.astype(np.float64)
@@ -124,7 +123,9 @@ class Values:
 
     @property
     def measured(self) -> str:
-        """What makes it no column of labels, as words of a sentence; empty if nothing does."""
+        """The reason, as words of a sentence, why the column is a measurement and not labels; empty
+        if there is none.
+        """
         if self.numbers is None:
             return ""
         known = self.numbers[~self.missing]
@@ -137,16 +138,16 @@ class Values:
         return f"{distinct:,} different numbers" if distinct > MOST_NUMBERS else ""
 
     def kept(self, people: NDArray[np.bool_] | Codes) -> Values:
-        """The same of some people."""
+        """Return the column for some of the people."""
         return Values(self.name, self.raw[people], self.ordered)
 
     @property
     def holds_texts(self) -> bool:
-        """Whether some entries are texts."""
+        """True if some entries are texts."""
         return not self._numeric and any(isinstance(value, str) for value in self._present)
 
     def as_texts(self) -> Values:
-        """The same with numbers written out, as codes are read from a file in which none has a
+        """Return the column with numbers written as texts, as in a file in which no code has a
         leading zero.
         """
         if self.numbers is None:
@@ -162,8 +163,8 @@ class Values:
         return Values(self.name, texts[index.reshape(-1)], self.ordered)
 
     def refuse_times(self) -> None:
-        """InputError for dates, times and durations, which are neither classes nor numbers until
-        somebody says which.
+        """Raise InputError for dates, times and durations, which the user must convert to classes
+        or numbers.
         """
         some = self.raw.dtype.kind in "mM"
         texts = False
@@ -190,11 +191,11 @@ class Values:
             )
 
     def labels(self) -> tuple[Any, ...]:
-        """The distinct values that are not missing, in the order stated or sorted; those without an
-        order by type and text.
+        """Return the distinct values that are not missing, in the stated order or sorted; values
+        that cannot be compared are sorted by type and text.
 
-        Values are plain Python ones; whole numbers are integers. Raises InputError for what are no
-        labels.
+        Values are plain Python objects; whole numbers are integers. Raises InputError for values
+        that cannot be labels.
         """
         if self.numbers is not None:
             labels = [plain(value) for value in np.unique(self.numbers[~self.missing]).tolist()]
@@ -206,8 +207,8 @@ class Values:
         return tuple(in_order(labels))
 
     def codes(self, labels: Sequence[Any]) -> Codes:
-        """The index of each entry among the labels [people], of a missing one that of None;
-        `UNKNOWN` for others.
+        """Return the index of each entry among the labels [people]; a missing entry has the index
+        of None; `UNKNOWN` for other values.
         """
         place = {label: k for k, label in enumerate(labels)}
         absent = place.get(None, UNKNOWN)
@@ -230,7 +231,7 @@ class Values:
 
 
 def in_order(values: Iterable[Any]) -> list[Any]:
-    """Sorted; values without an order by type and text."""
+    """Return sorted values; values that cannot be compared are sorted by type and text."""
     labels = list(values)
     try:
         return sorted(labels)
@@ -239,8 +240,8 @@ def in_order(values: Iterable[Any]) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """A label as files keep it: a truth value, a number, a text, None, or a tuple of these;
-    anything else becomes text.
+    """Return a label in the form stored in files: a truth value, a number, a text, None, or a tuple
+    of these; anything else becomes text.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -261,8 +262,8 @@ def plain(value: Any) -> Any:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, NaT or NA."""
-    # pandas.NA has no truth value, so it is known by the name of its type.
+    """Return True if a value is None, NaN, NaT or NA."""
+    # pandas.NA has no truth value, so it is recognised by the name of its type.
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float | np.floating | np.datetime64 | np.timedelta64) and bool(
@@ -271,14 +272,16 @@ def is_missing(value: Any) -> bool:
 
 
 def names_of(table: Any) -> list[str]:
-    """The names of the columns of a table, as texts; InputError for no table, and for a name that
-    two columns have.
+    """Return the names of the columns of a table, as texts; InputError for anything but a table,
+    and for repeated names.
     """
     return list(_places(table))
 
 
 def columns_of(table: Any, names: Sequence[str]) -> dict[str, Values]:
-    """The columns of these names; InputError for no table, or a column that it lacks."""
+    """Return the columns with these names; InputError for anything but a table, and for a missing
+    column.
+    """
     place = _places(table)
     columns = dict[str, Values]()
     for name in names:
@@ -301,7 +304,7 @@ def columns_of(table: Any, names: Sequence[str]) -> dict[str, Values]:
 
 
 def _places(table: Any) -> dict[str, Any]:
-    """Name of each column as text → as the table has it."""
+    """Return the name of each column as text → its key in the table."""
     known = list(table) if isinstance(table, Mapping) else _names(table)
     texts = list(map(title, known))
     twice = next((text for text in texts if texts.count(text) > 1), None)
@@ -314,13 +317,13 @@ def _places(table: Any) -> dict[str, Any]:
 
 
 def title(name: Any) -> str:
-    """The name of a column as text; InputError for what is none."""
+    """Return the name of a column as text; InputError for values that cannot be names."""
     match name:
         case str() | float() | tuple() | np.generic():
             return str(name)
         case int() if abs(name) < 2**63:
             return str(name)
-    raise InputError(f"{brief(name)} is no name of a column; give a text")
+    raise InputError(f"{brief(name)} is not the name of a column; give a text")
 
 
 def _names(table: Any) -> list[Any]:
@@ -331,7 +334,7 @@ def _names(table: Any) -> list[Any]:
     if (fields := getattr(getattr(table, "dtype", None), "names", None)) is not None:
         return list(fields)
     raise InputError(
-        f"{brief(table)} is no table; give a data frame, or a mapping from names of columns to "
+        f"{brief(table)} is not a table; give a data frame, or a mapping from names of columns to "
         "one entry for each person"
     )
 
@@ -371,8 +374,8 @@ def _values(name: str, column: Any) -> Values:
 
 
 def label_column(values: Values, what: str) -> Values:
-    """The column, which must be one of labels, not of measurements or dates. InputError says what
-    to do.
+    """Return the column, which must contain labels, not measurements or dates; otherwise InputError
+    with advice.
     """
     values.refuse_times()
     if values.measured:
@@ -386,7 +389,7 @@ def label_column(values: Values, what: str) -> Values:
 
 
 def refuse_many(labels: Sequence[Any], name: str) -> None:
-    """InputError for more labels than anything but names or free text has."""
+    """Raise InputError if there are more labels than anything except names or free text has."""
     if len(labels) > MOST_LABELS:
         raise InputError(
             f"column {brief(name)} has {len(labels):,} different values, as names and identifiers "
@@ -396,8 +399,8 @@ def refuse_many(labels: Sequence[Any], name: str) -> None:
 
 
 def one_or_several(names: Any, what: str) -> tuple[str, ...]:
-    """The names of columns that were given as one name or as several; InputError for
-    anything else.
+    """Return the names of columns, given as one name or as several; InputError for anything
+    else.
     """
     found = (
         [names]
@@ -411,8 +414,8 @@ def one_or_several(names: Any, what: str) -> tuple[str, ...]:
 
 
 def row_texts(columns: Sequence[Values]) -> list[str]:
-    """The entries of each person as one text, alike for alike people, whatever kind of table they
-    come from.
+    """Return the entries of each person as one text, equal for equal entries, for any type of
+    table.
     """
     parts = []
     for column in columns:
@@ -429,8 +432,8 @@ def row_texts(columns: Sequence[Values]) -> list[str]:
 
 
 def digest_of(columns: Iterable[Values]) -> str:
-    """SHA-256 of names and entries, whatever kind of table they come from: numbers as doubles,
-    labels by their texts.
+    """Return the SHA-256 of names and entries, independent of the type of table: numbers as
+    doubles, labels by their texts.
     """
     digest = hashlib.sha256()
     for column in columns:

@@ -2,8 +2,9 @@
 
 A conditional measure is a sum over groups: I(X; Ŷ given W) = Σ_w Σ_i s_i^w G(x_i^w), where s_i^w =
 Pr(W = w, Ŷ = y_i), and x^w compares p(x given w, ŷ) with p(x given w). The law of a group is an
-`OutputLaw` whose masses add up to Pr(W = w) and whose prior is that of the group. The levels and
-the ceilings of the groups of a constraint add up. Any other measure has one group, of all rows.
+`OutputLaw` whose masses sum to Pr(W = w) and whose prior is the prior of the group. The level of a
+constraint is the sum of the levels of its groups, and likewise for upper bounds. Any other measure
+has one group, which contains all rows.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from discreet.problems.constraint import Term
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """The laws of all constraints [C], each with those of its groups.
+    """The laws of all constraints [C], each with the laws of its groups.
 
-    It is linear in the estimator, so `blend` gives the law of a mixture of two estimators.
+    The law is linear in the estimator, so `blend` returns the law of a mixture of two estimators.
     """
 
     constraints: tuple[tuple[OutputLaw, ...], ...]
@@ -39,7 +40,7 @@ class Law:
 
     @property
     def mass(self) -> Array:
-        """Pr(Ŷ = y_i) [m]."""
+        """The guess masses Pr(Ŷ = y_i) [m]."""
         groups = self.constraints[0]
         return (
             groups[0].mass if len(groups) == 1 else np.sum([group.mass for group in groups], axis=0)
@@ -47,35 +48,37 @@ class Law:
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """By which the leakage of each constraint is counted."""
+        """The measure of leakage of each constraint."""
         return tuple([groups[0].measure for groups in self.constraints])
 
     @cached_property
     def levels(self) -> Array:
-        """What the measure of each constraint compares with its B [C]."""
+        """The level of each constraint [C], which its measure compares with B."""
         return np.array([sum([group.level for group in groups]) for groups in self.constraints])
 
     @property
     def leakages(self) -> Array:
-        """What is leaked by each constraint [C], in the unit of its measure: an estimate."""
+        """Estimates of the leakage under each constraint [C], in the unit of its measure."""
         pairs = zip(self.measures, self.levels.tolist(), strict=True)
         return np.array([measure.amount(level) for measure, level in pairs])
 
     def ceilings(self, perturbation: float = 0.0) -> Array:
-        """Upper bounds [C] of the exact leakages; `OutputLaw.leakage_ceiling` states them."""
+        """Return upper bounds [C] of the exact leakages, as described in
+        `OutputLaw.leakage_ceiling`.
+        """
         return np.array([_ceiling(groups, perturbation) for groups in self.constraints])
 
     def of(self, number: int) -> Law:
-        """The law of one constraint."""
+        """Return the law of one constraint."""
         return Law((self.constraints[number],))
 
     def blend(self, other: Law, share: float) -> Law:
-        """The law of (1 − share)·this + share·other."""
+        """Return the law of (1 − share)·self + share·other."""
         pairs = zip(self.constraints, other.constraints, strict=True)
         return Law(tuple([_blend_laws(own, others, share) for own, others in pairs]))
 
     def under_guess(self, column: Array) -> Law:
-        """The law if the guess is drawn from a column [m] whatever the outcome."""
+        """Return the law if the guess is drawn from a column [m] at every outcome."""
         return Law(tuple([_ignoring(column, groups) for groups in self.constraints]))
 
 
@@ -87,11 +90,10 @@ def laws_of(
     totals: Sequence[float] | None = None,
     lost: Array | float = 0.0,
 ) -> Law:
-    """The law from Pr(X = x_j, Ŷ = y_i), times 2^lift_j [m, n], and the π_j [n] of all rows.
+    """Return the law for given Pr(X = x_j, Ŷ = y_i) · 2^lift_j [m, n], and π_j [n] of all rows.
 
-    totals: of the probabilities of each constraint, which are divided out; one by default.
-    lost: by how much the entries times 2^lift_j may be wrong, at most, as products underflowed
-    [m, n], or 0.
+    totals   total probability of each constraint, which is divided out; default: 1
+    lost     upper bound of the error of the entries times 2^lift_j from underflow [m, n], or 0
     """
     constraints = []
     for number, term in enumerate(terms):
@@ -118,9 +120,10 @@ def _law_of_group(
     lost: Array | float,
     total: float,
 ) -> OutputLaw:
-    """The law given the value of the group, whose prior is divided by the probability of the value.
+    """Return the law given the value of the group; its prior is divided by the probability of that
+    value.
 
-    The group is brought to about its own size by a power of two, so that products of rare values do
+    The group is scaled by a power of two to a size of about one, so that products of rare values do
     not underflow.
     """
     probability = float(prior[0].sum())
@@ -155,13 +158,13 @@ def _ignoring(column: Array, groups: tuple[OutputLaw, ...]) -> tuple[OutputLaw, 
 
 
 def scaled_law(law: OutputLaw, prior: float, total: float) -> OutputLaw:
-    """The law with its prior divided by one number and its masses by another.
+    """Return the law with its prior divided by one number and its masses by another.
 
     The ratios do not change.
     """
     if prior == total == 1.0:
         return law
-    prior = prior or 1.0  # of a group that never happens
+    prior = prior or 1.0  # a group of probability 0
     deviation = law.deviation / total / prior
     return replace(
         law, mass=law.mass / total, deviation=deviation, p_x=law.p_x / prior, off=law.off / total

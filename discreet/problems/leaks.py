@@ -1,9 +1,9 @@
-"""What the joint laws of secrets and guess leak by every measure, and the guess that changes
-somebody's odds most.
+"""The leakage of the joint laws of secrets and guess by every measure, and the guess that changes
+the odds of a private value most.
 
-A leakage is computed as `OutputLaw` computes it, right to rounding; the ceiling beside it is
-proven. The odds of a value are its probability against that of all other values. Local differential
-privacy of e^ε bounds every change of odds by e^ε.
+Leakages are computed as in `OutputLaw`, correct up to rounding; the upper bound next to each is
+proven. The odds of a value are p/(1 − p) for its probability p. Local
+differential privacy of e^ε bounds every change of odds by e^ε.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from discreet.problems.laws import Law
 
 @dataclass(frozen=True)
 class Leak:
-    """What an estimator leaks by one measure.
+    """The leakage of an estimator by one measure.
 
-    measure   as it is typed; unit: of both numbers, "" if they have none
-    guesses   "all": about the sum over guesses, or "each": about the worst of them
-    leakage   computed: the exact value up to rounding, inf where a guess excludes a private value
-    ceiling   proven: the exact value is at most this; inf where nothing is proven
-    secret    the number of the constraint whose secret it is about, from 0
+    measure   name and parameters of the measure
+    unit      unit of both numbers; empty if they have none
+    guesses   "all": the sum over guesses, or "each": the worst guess
+    leakage   computed: the exact value up to rounding; inf if a guess excludes a private value
+    ceiling   proven upper bound of the exact value; inf if nothing is proven
+    secret    index of the constraint that the secret belongs to
     """
 
     measure: str
@@ -46,9 +47,9 @@ class Odds:
     guess, value    indices i and j
     before, after   odds of x_j before and after the guess: its probability ÷ that of all other
                     values
-    factor          after ÷ before; `ceiling` is a proven upper bound of it, for every guess and
-                    value
-    secret          the number of the constraint whose secret it is about, from 0
+    factor          after ÷ before
+    ceiling         proven upper bound of the factor, for every guess and value
+    secret          index of the constraint that the secret belongs to
     """
 
     guess: int
@@ -61,8 +62,8 @@ class Odds:
 
 
 def every_measure(own: Measure) -> tuple[Measure, ...]:
-    """One measure of every family that needs no parameter, Sibson's of order 2, and
-    the given one.
+    """Return one measure of every family without parameters, Sibson's of order 2, and the given
+    one.
     """
     plain = [
         family() for family in MEASURES.values() if not getattr(family, "__dataclass_fields__", {})
@@ -76,11 +77,12 @@ def every_measure(own: Measure) -> tuple[Measure, ...]:
 def leaks_of(
     law: Law, doubt: float, own: Sequence[Measure]
 ) -> tuple[tuple[Leak, ...], Odds | None]:
-    """The leakages of each secret by every measure; entries of the law have a relative `doubt`.
+    """Return the leakage of each secret by every measure, and the largest change of odds; `doubt`
+    is the relative error of the entries of the law.
 
-    own: the measures of the constraints. A conditional measure is the only one that is counted for
-    its secret, and no odds are. They are None too if X has one value only, or if no guess is ever
-    made.
+    own: the measures of the constraints. A secret with a conditional measure is measured only by
+    it, and its odds are not considered. The odds are None if no secret with odds has more than one
+    value, or if no guess is ever made.
     """
     found = []
     odds = list[Odds]()

@@ -1,4 +1,4 @@
-"""How the outcomes of a problem in arrays are shown: as columns of a table, and in a plane."""
+"""Views of the outcomes of a problem in arrays: columns of a table, and points in a plane."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from discreet.problems.problem import Problem
 
 _MOST_POINTS = 4_000
-"""Marks of a figure; the most likely outcomes are drawn."""
+"""Most marks in a figure; only the most likely outcomes are drawn."""
 
 _SURE = 0.999
-"""An outcome whose likeliest guess is less likely than this counts as decided by lot."""
+"""If the likeliest guess at an outcome is less likely than this, the guess counts as random."""
 
 
 def row_names(problem: Problem) -> tuple[list[str], list[str]]:
-    """Names of the rows of p_xz and of the guesses: those of the table of people, where there is
+    """Return names of the rows of p_xz and of the guesses: from the table of people, if there is
     one.
     """
     rows = [f"x={j}" for j in range(len(problem.p_xz))]
@@ -39,8 +39,8 @@ def row_names(problem: Problem) -> tuple[list[str], list[str]]:
 
 
 def outcome_columns(problem: Problem) -> dict[str, Array]:
-    """What a problem says of each outcome: its probability, the posterior of each row of p_xz, the
-    loss of each guess.
+    """Return the columns of a table of outcomes: probability, posterior of each row of p_xz, loss
+    of each guess.
     """
     p_z = np.asarray(problem.p_z)
     (rows, guesses) = row_names(problem)
@@ -58,13 +58,15 @@ def outcome_columns(problem: Problem) -> dict[str, Array]:
 def outcome_figure(
     problem: Problem, estimator: Array, title: str, border: Array | None = None
 ) -> Figure:
-    """The outcomes in the plane in which a line separates two guesses about two private values.
+    """Return a figure of the outcomes in the plane in which a line separates two guesses about two
+    private values.
 
-    Across is the posterior of the last private value; up is what guess 0 loses more than the last
-    one. The area of a mark is the probability of the outcome, its tone the guess; a hollow mark is
-    decided by lot. With more values or guesses, it is a shadow of their space.
+    The x axis is the posterior of the last private value; the y axis is the loss of guess 0 minus
+    the loss of the last guess. The area of a mark is the probability of the outcome, its tone the
+    guess; a hollow mark has a random guess. With more values or guesses, the figure is a
+    projection.
 
-    border   what guess 0 may lose more at posterior 0 and at posterior 1 [2]: the ends of the line
+    border   excess loss of guess 0 at posterior 0 and at posterior 1 [2]: the ends of the line
     """
     p_z = np.asarray(problem.p_z)
     shown = np.sort(np.argsort(p_z)[::-1][:_MOST_POINTS])
@@ -99,7 +101,7 @@ def outcome_figure(
 
 
 def problem_card(problem: Problem) -> str:
-    """What a notebook shows of a problem, as HTML."""
+    """Return the view of a problem in a notebook, as HTML."""
     pairs = zip(problem.bayes_leakages, problem.terms, strict=True)
     leaks = " and ".join(f"{leaked:.6g} {term.measure.unit}".rstrip() for leaked, term in pairs)
     facts = [

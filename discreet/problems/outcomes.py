@@ -1,8 +1,8 @@
-"""Where outcomes come from: the kinds of problem, and sources that are passed over in chunks.
+"""The kinds of problem, and sources of outcomes that are read in chunks.
 
 `Blocks` is the interface of a source of outcomes: its sizes, and chunks that can be read in any
-order and from several threads. Arrays in memory, files, generated lattices and collections of
-Dask are such sources.
+order and from several threads. Arrays in memory, files, generated lattices and Dask collections
+implement it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from discreet.numerics.double_double import Array, DoubleDouble
 
 CHUNK_OUTCOMES = 1 << 16
-# Outcomes from which chunks of arrays are four times as large: handing one out costs 30 µs.
+# Number of outcomes from which chunks are four times as large, since each chunk costs 30 µs.
 _LARGE_FROM = 1 << 22
-_SHARED_FROM = 1 << 20  # outcomes from which sharing a pass over arrays between threads pays
-_AHEAD = 3  # pieces of work handed out per thread before the oldest result is taken
+_SHARED_FROM = 1 << 20  # number of outcomes from which several threads are faster than one
+_AHEAD = 3  # tasks submitted per thread before the oldest result is taken
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
 
 
 class Kind(Enum):
-    """The kinds of problem; the value is the word for it in messages.
+    """The kinds of problem; the value is the description in messages.
 
-    answer   what answers a problem of the kind
-    arrays   how to make a problem in arrays of one of the kind
+    answer   the type of an answer to a problem of this kind
+    arrays   how to make a problem in arrays from one of this kind
     """
 
     ARRAYS = "outcomes in arrays", "a matrix [m, N] or an OutcomeRule", "give it as it is"
@@ -44,7 +44,7 @@ class Kind(Enum):
     arrays: str
 
     def __new__(cls, word: str, answer: str, arrays: str) -> Kind:
-        """A member whose value is its word in messages."""
+        """Return a member whose value is its description in messages."""
         member = object.__new__(cls)
         member._value_ = word
         member.answer = answer
@@ -53,11 +53,11 @@ class Kind(Enum):
 
 
 def in_order(items: Iterable[Item], threads: int, work: Callable[[Item], Found]) -> Iterator[Found]:
-    """work(item) for every item, on `threads` threads (0 = all cores), results in the order of the
-    items.
+    """Yield work(item) for every item in order, computed by `threads` threads (0 = all cores).
 
-    Only a few items are taken ahead of the results, so that few chunks are in memory at once. When
-    the caller stops early or an exception passes through, items that have not begun are cancelled.
+    Only a few items are taken ahead of the results, so that few chunks are in memory at the same
+    time. If the caller stops early or an exception is raised, items that have not started are
+    cancelled.
     """
     workers = threads or os.cpu_count() or 1
     if workers <= 1:
@@ -77,29 +77,29 @@ def in_order(items: Iterable[Item], threads: int, work: Callable[[Item], Found])
 
 
 def is_stored(blocks: Blocks) -> bool:
-    """Whether the outcomes are in arrays, from which they are read quickly; all others are made
-    anew in every pass.
+    """Return True if the outcomes are stored in arrays, which are fast to read; all other sources
+    compute them again in every pass.
     """
     return isinstance(blocks, ArrayBlocks | Elsewhere)
 
 
 def threads_for(blocks: Blocks, asked: int) -> int:
-    """Threads for passes over the blocks: those asked for (0 = all cores), but one for few that are
-    read quickly.
+    """Return the number of threads for passes over the blocks: as requested (0 = all cores), but 1
+    by default for few stored outcomes.
     """
     return 1 if asked == 0 and is_stored(blocks) and blocks.N < _SHARED_FROM else asked
 
 
 def chunk_size(outcomes: int) -> int:
-    """Outcomes in a chunk of arrays, by how many there are in all; there are at most 2¹⁷ chunks."""
+    """Return the number of outcomes in a chunk of arrays; there are at most 2¹⁷ chunks."""
     larger = CHUNK_OUTCOMES * (4 if outcomes >= _LARGE_FROM else 1)
     return max(larger, 1 << max(0, (outcomes - 1).bit_length() - 17))
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Consecutive outcomes; `read()` gives their (p_xz [n, count], loss [m, count]) and may be
-    called from any thread.
+    """Consecutive outcomes; `read()` returns (p_xz [n, count], loss [m, count]) and may be called
+    from any thread.
     """
 
     start: int
@@ -107,7 +107,7 @@ class Chunk:
     read: Callable[[], tuple[Array, Array]]
 
     def changed(self, change: Callable[[Array, Array], tuple[Array, Array]]) -> Chunk:
-        """The chunk whose outcomes are change(p_xz, loss)."""
+        """Return the chunk with outcomes change(p_xz, loss)."""
         return Chunk(self.start, self.count, lambda: change(*self.read()))
 
 
@@ -116,9 +116,9 @@ class Totals:
     """Sums over all outcomes that the judge divides by or compares with.
 
     marginal      Σ_l a_l [n]
-    constraints   its sum for each constraint
-    errors        of constant guesses [m], for a total probability of one
-    off           |total − 1| of masses that are not divided by it, at most
+    constraints   the sum of the marginal for each constraint
+    errors        error probabilities of the constant guesses [m], for a total probability of one
+    off           upper bound of |total − 1| for masses that are not divided by their total
     """
 
     marginal: DoubleDouble
@@ -128,8 +128,8 @@ class Totals:
 
 
 class Blocks(Protocol):
-    """A source of N outcomes that can be passed over any number of times, always in
-    the same order.
+    """A source of N outcomes that can be passed over any number of times, always in the same
+    order.
     """
 
     @property
@@ -143,8 +143,8 @@ class Blocks(Protocol):
 
 @runtime_checkable
 class Elsewhere(Protocol):
-    """Blocks in arrays of other processes or machines: work is sent there, and what it finds comes
-    back merged.
+    """Blocks in arrays of other processes or machines: work is sent there, and the merged results
+    are returned.
     """
 
     def fold(
@@ -153,13 +153,13 @@ class Elsewhere(Protocol):
         merge: Callable[[list[Any]], Any],
         given: Mapping[int, Any] | None,
     ) -> Any:
-        """As the function `fold` of `folds`."""
+        """Do the same as the function `fold` of `folds`."""
 
 
 @dataclass(frozen=True, eq=False)
 class ArrayBlocks:
-    """Arrays in memory or mapped from a file, p_xz [n, N] and loss [m, N], in chunks of `size` (0:
-    a size that suits N).
+    """Arrays in memory or mapped from a file, p_xz [n, N] and loss [m, N], in chunks of `size`
+    outcomes (0: chosen by N).
     """
 
     p_xz: Array
@@ -168,21 +168,21 @@ class ArrayBlocks:
 
     @property
     def n(self) -> int:
-        """Private values."""
+        """The number n of private values."""
         return int(self.p_xz.shape[0])
 
     @property
     def m(self) -> int:
-        """Guesses."""
+        """The number m of guesses."""
         return int(self.loss.shape[0])
 
     @property
     def N(self) -> int:  # noqa: N802
-        """Outcomes."""
+        """The number N of outcomes."""
         return int(self.p_xz.shape[1])
 
     def chunks(self) -> Iterator[Chunk]:
-        """Slices; nothing is copied."""
+        """Yield slices; nothing is copied."""
         size = self.size or chunk_size(self.N)
         for start in range(0, self.N, size):
             stop = min(start + size, self.N)
@@ -194,8 +194,8 @@ class ArrayBlocks:
 
 @dataclass(frozen=True, eq=False)
 class Mapped:
-    """Blocks that are those of `base`, each changed when it is read: change(p_xz [n, ·], loss [m,
-    ·]) gives both anew.
+    """The blocks of `base`, changed when they are read: change(p_xz [n, ·], loss [m, ·]) returns
+    both.
     """
 
     base: Blocks
@@ -203,19 +203,19 @@ class Mapped:
 
     @property
     def n(self) -> int:
-        """Private values."""
+        """The number n of private values."""
         return self.base.n
 
     @property
     def m(self) -> int:
-        """Guesses."""
+        """The number m of guesses."""
         return self.base.m
 
     @property
     def N(self) -> int:  # noqa: N802
-        """Outcomes."""
+        """The number N of outcomes."""
         return self.base.N
 
     def chunks(self) -> Iterator[Chunk]:
-        """The chunks of the base, changed."""
+        """Return the changed chunks of the base."""
         return (chunk.changed(self.change) for chunk in self.base.chunks())

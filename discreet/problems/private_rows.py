@@ -1,16 +1,16 @@
-"""What a guess must be independent of at budget 0: private values, and the gains of an adversary's
-best actions.
+"""The variables that the guess must be independent of at budget 0: private values, and the gains of
+an adversary's best actions.
 
-Under perfect privacy the guess is independent of each group of private values. Budget 0 of an
-adversary's gain demands less: no guess may make another action better than those that are best
-without a guess. Where several actions w are the best, with gains G_w, every guess i must keep their
-gains in proportion,
+Under perfect privacy the guess is independent of each group of private values. Budget 0 for the
+gain of an adversary is weaker: no guess may make another action better than those that are best
+without a guess. If several actions w are best, with gains G_w, every guess i must keep their gains
+in proportion,
 
     G_w·u_i / (G_w·π) the same for all best actions w,   u_i = A P_i.
 
-That is independence of a variable whose joint masses with the outcomes are the rows G_w A.
-Conversely, no best action gains from such guesses, so nothing leaks if they make no other action
-better, either. Rows that are linear combinations of others demand nothing more and are left out.
+This means independence of a variable whose joint masses with the outcomes are the rows G_w A.
+Conversely, no best action gains from such guesses, so the leakage is 0 if they also make no other
+action better. Rows that are linear combinations of others are redundant and are left out.
 
 Source: docs/theory.md, section 22 (budget 0 of an adversary's gain).
 """
@@ -34,11 +34,11 @@ from discreet.problems.laws import Law, scaled_law
 
 @dataclass(frozen=True, eq=False)
 class PrivateRows:
-    """Groups of rows of which each must be independent of the guess.
+    """Groups of rows, each of which must be independent of the guess.
 
-    groups   slices of the rows of p_xz, and below these of gains @ p_xz
-    gains    of the best actions of all constraints                                         [k, n]
-    proven   for each constraint the actions that gain nothing if the groups are independent
+    groups   slices of the rows of p_xz followed by gains @ p_xz
+    gains    gains of the best actions of all constraints                                   [k, n]
+    proven   for each constraint, the actions that gain nothing if the groups are independent
     """
 
     groups: tuple[slice, ...]
@@ -47,7 +47,7 @@ class PrivateRows:
 
     @classmethod
     def of(cls, terms: Sequence[Term], p_x: Array) -> PrivateRows:
-        """What the budgets that are 0 demand, with π [n] of all rows."""
+        """Return the rows for the budgets that are 0, with π [n] of all rows."""
         groups = [group for term in terms if term.budget.perfect for group in term.groups]
         proven = list[tuple[int, ...]]()
         gains = np.zeros((0, p_x.size))
@@ -74,16 +74,16 @@ class PrivateRows:
 
     @property
     def tied(self) -> tuple[int, ...]:
-        """Numbers of the constraints under which several actions are the best without a guess."""
+        """Indices of the constraints with several best actions without a guess."""
         return tuple(number for number, actions in enumerate(self.proven) if actions)
 
     def extend_rows(self, rows: Array) -> Array:
-        """Rows p_xz [n, ·], and the gains of the best actions below them [n + k, ·]."""
+        """Return the rows p_xz [n, ·], followed by the gains of the best actions [n + k, ·]."""
         return np.concatenate([rows, self.gains @ rows]) if self.gains.size else rows
 
     def extend_sums(self, sums: DoubleDouble, lift: NDArray[np.int32]) -> DoubleDouble:
-        """The same of double-double sums over outcomes [..., n], which are given times 2^lift;
-        gains are not lifted.
+        """Return double-double sums over outcomes [..., n], given times 2^lift, followed by sums of
+        gains, which are not lifted.
         """
         if not self.gains.size:
             return sums
@@ -100,8 +100,8 @@ class PrivateRows:
     def gain_laws(
         self, joint: DoubleDouble, marginal: DoubleDouble
     ) -> list[tuple[slice, OutputLaw]]:
-        """The groups of gains with their laws; joint [m, n + k] and marginal [n + k] are extended
-        sums.
+        """Return the groups of gains with their laws; joint [m, n + k] and marginal [n + k] are
+        extended sums.
         """
         found = []
         for rows in self.groups:
@@ -113,12 +113,12 @@ class PrivateRows:
         return found
 
     def without_proven(self, law: Law) -> Law:
-        """The law by measures that leave out the actions proven to gain nothing."""
+        """Return the law by measures without the actions that are proven to gain nothing."""
         return Law(tuple(map(_without, law.constraints, self.proven)))
 
 
 NOTHING_PRIVATE = PrivateRows((), np.zeros((0, 0)), ())
-"""No groups."""
+"""The empty set of groups."""
 
 
 def _without(groups: tuple[OutputLaw, ...], proven: tuple[int, ...]) -> tuple[OutputLaw, ...]:
@@ -129,8 +129,8 @@ def _without(groups: tuple[OutputLaw, ...], proven: tuple[int, ...]) -> tuple[Ou
 
 
 def _independent(gains: Array) -> Array:
-    """A largest set of linearly independent rows, found exactly, in units of a power of 2 near
-    their largest entry.
+    """Return a maximal set of linearly independent rows, found exactly, in units of a power of 2
+    near their largest entry.
     """
     kept = list[int]()
     reduced = list[tuple[int, list[Fraction]]]()  # rows with a leading one, and its place

@@ -1,12 +1,12 @@
-"""The problem: find the estimator of Y with the least error probability that leaks at most a budget
-about X.
+"""The problem: find the estimator of Y with the least error probability whose leakage about X is at
+most a budget.
 
-    minimise ⟨L, P⟩   over column-stochastic P [m, N] with I(X; Ŷ) ≤ ε, or another measure of
-                      leakage, or several
+    minimise ⟨L, P⟩   over column-stochastic P [m, N] with I(X; Ŷ) ≤ ε
 
-One frozen value serves the paper's three problems: ε = ∞ (privacy-oblivious), 0 < ε < ∞
-(entropy-constrained) and ε = 0 (perfect privacy, a linear program). Everything a backend or the
-judge needs is read from `p_xz`, `loss` and `terms`.
+Leakage may be another measure than mutual information, and there may be several constraints. One
+immutable class covers the paper's three problems: ε = ∞ (privacy-oblivious), 0 < ε < ∞
+(entropy-constrained) and ε = 0 (perfect privacy, a linear program). Backends and the judge read
+only `p_xz`, `loss` and `terms`.
 
 Source: E. Nekouei, H. Sandberg, M. Skoglund, K. H. Johansson, "Privacy-aware Minimum Error
 Probability Estimation: An Entropy Constrained Approach"; vocabulary and notation of docs/theory.md.
@@ -71,24 +71,26 @@ if TYPE_CHECKING:
     from discreet.problems.samples import SampleReport
     from discreet.showing.figures import Figure
 
-# a total this close to one counts as one: dividing by it again would only change last digits
+# A total this close to one counts as one: dividing by it again would only change the last digits.
 ROUNDED_TOTAL = 2.0**-50
 _UNBOUND = LeakageBudget(math.inf)
 _RARE = 2.0**-10
-"""All values but one are rare if they are less likely by this factor together: a difference of the
-masses of that one has ten bits fewer than theirs.
+"""All values but one are rare if together they are less likely by this factor. A difference of the
+masses of that one value then has ten bits fewer than theirs.
 """
-LARGEST_LOSS = 1e100  # keeps every product of the judge within range
+LARGEST_LOSS = 1e100  # keeps every product in the judge finite
 
 
 @dataclass(frozen=True)
 class PhiRank:
-    """How many independent equations perfect privacy imposes, and how reliable that count is.
+    """The number of independent equations that perfect privacy imposes, and how reliable that
+    number is.
 
-    The singular values [min(n, N)] are those of sqrt(π_j) φ_jl / sqrt(w_l): the canonical
-    correlations of X and Z, all in [0, 1] and unchanged when an outcome is split. `rank` counts
-    those above `threshold`; `nullity` = N − rank; `gap` is (smallest counted) / (largest not
-    counted), inf when there is none: near 1 the count cannot be trusted.
+    The singular values [min(n, N)] belong to the matrix sqrt(π_j) φ_jl / sqrt(w_l): they are the
+    canonical correlations of X and Z, lie in [0, 1] and do not change when an outcome is split.
+    `rank` counts the values above `threshold`; `nullity` = N − rank; `gap` is (smallest counted) /
+    (largest not counted), or inf if every value is counted. If `gap` is near 1, the rank is
+    unreliable.
     """
 
     rank: int
@@ -104,13 +106,13 @@ class Problem(Constrained):
 
     p_xz        private joint a_jl = p(x_j, z_l)                         [n, N], sums to 1
     loss        loss mass L_il = E[loss(Y, y_i); Z = z_l]                [m, N], ≥ 0
-    marginal    π_j, not rounded to doubles                         double-double [n]
-    terms       the constraints; of one secret its leakage budget ε is `budget`, by `measure`
-    name        a title without meaning to the code
+    marginal    π_j, not rounded to doubles                              double-double [n]
+    terms       the constraints; if there is only one, `budget` is its leakage budget ε by `measure`
+    name        a title, without effect on results
 
-    Of several secrets p_xz holds the private joints one under the other, each of sum 1, and n
-    counts all rows. Of X given another variable it holds p(given value, x_j, z_l), a group of rows
-    for each given value.
+    With several secrets, the private joints are stacked in p_xz, each with sum 1, and n is the
+    number of all rows. With X given another variable, p_xz contains p(given value, x_j, z_l), a
+    group of rows for each given value.
     """
 
     kind: ClassVar[Literal[Kind.ARRAYS]] = Kind.ARRAYS
@@ -137,9 +139,10 @@ class Problem(Constrained):
         """Validate and freeze. Give one of `budget` (0 perfect privacy, inf none) and
         `equivocation` (H0, nats).
 
-        measure: what the budget bounds, by name or as an object of `discreet.measures`; mutual
-        information by default. Under a conditional measure p_xz is p(given value, x_j, z_l) [given,
-        n, N]. constraints: for several secrets, in place of p_xz, budget, measure and equivocation.
+        measure      what the budget bounds, by name or as an object of `discreet.measures`;
+                     default: mutual information. Under a conditional measure, p_xz is p(given
+                     value, x_j, z_l) [given, n, N]
+        constraints  for several secrets; replaces p_xz, budget, measure and equivocation
 
         Raises InputError, naming the entry, for anything that is not a probability model: wrong
         shape, non-finite or negative entries, a total further than 1e-9 from one (totals further
@@ -167,8 +170,8 @@ class Problem(Constrained):
 
     @classmethod
     def of_rows(cls, p_xz: Any, loss: Any, terms: tuple[Term, ...], *, name: str = "") -> Problem:
-        """The problem of private joints that are already one under the other [n, N], under
-        constraints on these rows.
+        """Return the problem of private joints that are already stacked [n, N], under constraints
+        on these rows.
         """
         self = cls.__new__(cls)
         a = mass_array(p_xz, "p_xz", 2, "[n, N]")
@@ -213,14 +216,14 @@ class Problem(Constrained):
         loss_matrix: Any = None,
         name: str = "",
     ) -> Problem:
-        """The problem of a joint tensor p(x, y, z) [n, m, N].
+        """Return the problem of a joint tensor p(x, y, z) [n, m, N].
 
-        A conditional measure is about X given Y: with budget 0 it asks for equalized odds.
+        A conditional measure is about X given Y; with budget 0 it requires equalized odds.
 
-        loss_matrix [m, m'] holds the loss of guessing i' when the truth is i (≥ 0; m' guesses); the
-        default is 0/1 loss, which makes ⟨L, P⟩ the error probability. Loss masses are summed from
-        the small terms Σ_{k≠i} p(y_k, z_l), never formed as p(z_l) − p(y_i, z_l). All sums are
-        those of `masses_of_joint`.
+        loss_matrix [m, m'] contains the loss of guessing i' when the truth is i (≥ 0; m' guesses);
+        the default is 0/1 loss, which makes ⟨L, P⟩ the error probability. Loss masses are sums of
+        the small terms Σ_{k≠i} p(y_k, z_l), never computed as p(z_l) − p(y_i, z_l). All sums are
+        computed by `masses_of_joint`.
         """
         tensor = mass_array(joint, "joint", 3, "[n, m, N]")
         matrix = loss_table(loss_matrix, tensor.shape[1])
@@ -252,29 +255,30 @@ class Problem(Constrained):
         seed: int | None = None,
         name: str = "",
     ) -> Problem:
-        """The problem of a table of people, with a `SampleReport` in its `samples`.
+        """Return the problem of a table of people, with a `SampleReport` in its `samples`.
 
         table         a data frame, or a mapping from names of columns to one entry for each person
-        hide          the column of labels that stays hidden; several are several constraints on the
-                      same guesses
-        guess         the column of labels that is guessed
-        budget        of leakage, for all secrets or by their names; 0 is perfect privacy, inf no
+        hide          the column of labels that stays hidden, or several columns, which become
+                      several constraints on the same guesses
+        guess         the column of labels to be guessed
+        budget        of leakage, for all secrets or by name; 0 is perfect privacy, inf no
                       constraint
-        fraction      the same as a share of what the plain Bayes rule leaks in this model; give one
-                      of both
-        measure       of leakage, for all or by name. A conditional one is given the guessed column:
-                      equalized odds
+        fraction      the budget as a fraction of the leakage of the plain Bayes rule in this model;
+                      give either budget or fraction
+        measure       of leakage, for all secrets or by name. A conditional measure is given the
+                      guessed column (equalized odds)
         loss_matrix   loss of each guess [truths, guesses] in the order of the sorted values, or a
-                      mapping truth → guess → loss, whose guesses may be others too; the default is
-                      0/1
-        use           the columns that are seen; by default all others
-        weights       a column that says how many people each stands for
-        seed          decides the coins of `ds.TableRule`; it is kept in files, and new by default
+                      mapping truth → guess → loss, which may include other guesses; default: 0/1
+                      loss
+        use           the columns to guess from; default: all others
+        weights       a column with the number of people that each row represents
+        seed          seed of the random draws of `ds.TableRule`; it is stored in files, and random
+                      by default
 
-        bins, edges, missing, smoothing and min_count are those of
-        `discreet.problems.samples.Binning`. A measurement or a date that is to be hidden or guessed
-        is refused with advice. Warns (`FewRecordsWarning`) where people are few for the cells.
-        Raises InputError.
+        bins, edges, missing, smoothing and min_count are described in
+        `discreet.problems.samples.Binning`. A measurement or a date cannot be hidden or guessed and
+        is refused with advice. Warns (`FewRecordsWarning`) if there are few people for the number
+        of cells. Raises InputError.
         """
         from discreet.problems.binning import Binning
         from discreet.problems.samples import PeopleModel
@@ -308,24 +312,24 @@ class Problem(Constrained):
         return model
 
     def titled(self, name: str) -> Problem:
-        """The same problem by another name."""
+        """Return the same problem with another name."""
         other = copy(self)
         freeze(other, name=check_name(name))
         return other
 
     @property
     def m(self) -> int:
-        """Number of guesses."""
+        """The number m of guesses."""
         return int(self.loss.shape[0])
 
     @property
     def N(self) -> int:  # noqa: N802 (the symbol of the theory)
-        """Number of outcomes."""
+        """The number N of outcomes."""
         return int(self.p_xz.shape[1])
 
     @cached_property
     def p_x(self) -> Array:
-        """π_j = p(x_j) [n]."""
+        """The prior π_j = p(x_j) [n]."""
         return _frozen(self.marginal[0])
 
     @property
@@ -334,33 +338,35 @@ class Problem(Constrained):
 
     @cached_property
     def p_z(self) -> Array:
-        """w_l = p(z_l) [N]."""
+        """The outcome masses w_l = p(z_l) [N]."""
         return _frozen(self.p_xz[self.terms[0].rows].sum(axis=0))
 
     @property
     def blocks(self) -> ArrayBlocks:
-        """The outcomes as a source."""
+        """The outcomes as a source of blocks."""
         return ArrayBlocks(self.p_xz, self.loss)
 
     def in_arrays(self, what: str) -> Problem:
-        """The problem itself."""
+        """Return the problem itself, which is in arrays."""
         return self
 
     def rule_of(self, answer: Any, anchors: Iterable[Array] = ()) -> Rule:
-        """A rule for this problem as it is, and an estimator [m, N] of any numbers normalised."""
+        """Return a rule for this problem unchanged, and an estimator [m, N] of any numbers
+        normalised.
+        """
         if isinstance(answer, Rule):
             return super().rule_of(answer)
         return Matrix(normalise(real_numbers("estimator", answer, (self.m, self.N))), anchors)
 
     def totals(self, found: DoubleDouble) -> Totals:
-        """Those that are stated; none are found in a pass."""
+        """Return the stated totals; no totals are computed in a pass."""
         off = total_error(self.marginal, self.terms[0].rows)
         return Totals(self.marginal, [1.0] * len(self.terms), self.constant_errors, off)
 
     def least(
         self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
     ) -> tuple[float, ...]:
-        """Those found; for a zero tilt that the pass did not have, the Bayes error."""
+        """Return the numbers of the pass, or the Bayes error for a zero tilt without a pass."""
         return (self.bayes_error * (1.0 - 4.0 * UNIT),) if found is None else found
 
     @cached_property
@@ -388,7 +394,7 @@ class Problem(Constrained):
 
     @cached_property
     def digest(self) -> str:
-        """16 hex digits of p_xz, loss and constraints: those of the same problem alone."""
+        """16 hexadecimal digits that identify p_xz, loss and the constraints."""
         asked = [
             each
             for term in self.terms
@@ -403,19 +409,19 @@ class Problem(Constrained):
 
     @cached_property
     def phi(self) -> Array:
-        """φ_jl = p(z_l given x_j) − p(z_l) [n, N]; a row with π_j = 0 is zero."""
+        """The matrix φ_jl = p(z_l given x_j) − p(z_l) [n, N]; a row with π_j = 0 is zero."""
         pi = self.p_x[:, None]
         return _frozen(np.divide(self.deviations, pi, out=np.zeros_like(self.p_xz), where=pi > 0))
 
     @cached_property
     def phi_rank(self) -> PhiRank:
-        """Rank and nullity of Φ with the gap in its singular values."""
+        """Rank and nullity of Φ, and the gap in its singular values."""
         scale = np.sqrt(self.p_x)[:, None], np.sqrt(self.p_z)[None, :]
         kernel = np.divide(
             self.phi * scale[0], scale[1], out=np.zeros_like(self.phi), where=scale[1] > 0
         )
         values = np.linalg.svd(kernel, compute_uv=False)
-        # Of the entries, each by that times sqrt(π w); and of the decomposition.
+        # Relative rounding error of each entry times sqrt(π w), and of the decomposition.
         rounding = np.finfo(float).eps
         threshold = float(rounding * (16 * min(kernel.shape) + values[0] * max(kernel.shape)))
         rank = int((values > threshold).sum())
@@ -424,8 +430,8 @@ class Problem(Constrained):
         return PhiRank(rank, self.N - rank, _frozen(values), threshold, gap)
 
     def error_probability(self, estimator: Array) -> float:
-        """⟨L, P⟩ of an estimator [m, N]: its error probability under 0/1 loss, its expected loss
-        otherwise.
+        """Return ⟨L, P⟩ of an estimator [m, N]: its error probability under 0/1 loss, otherwise its
+        expected loss.
         """
         high, low = Decisions.of(real_numbers("estimator", estimator, (self.m, self.N))).expected(
             self.loss
@@ -433,7 +439,7 @@ class Problem(Constrained):
         return float(high + low)
 
     def law(self, estimator: Array) -> Law:
-        """The joint law of each secret and Ŷ under an estimator [m, N]."""
+        """Return the joint law of each secret and Ŷ under an estimator [m, N]."""
         decided = Decisions.of(real_numbers("estimator", estimator, (self.m, self.N)))
         lift = faint_lift(self.p_x)
         rows = self.rows
@@ -444,8 +450,8 @@ class Problem(Constrained):
         return laws_of((high[:, :n], low[:, :n]), self.marginal, lift, self.terms)
 
     def output_law(self, estimator: Array) -> OutputLaw:
-        """The joint law of (X, Ŷ) under an estimator [m, N]; InputError for several constraints and
-        conditional measures.
+        """Return the joint law of (X, Ŷ) under an estimator [m, N]; InputError for several
+        constraints and conditional measures.
         """
         return self._only(self.law(estimator))
 
@@ -458,18 +464,20 @@ class Problem(Constrained):
         return law.groups[0]
 
     def leakage(self, estimator: Array) -> float:
-        """What an estimator [m, N] leaks, by the problem's measure; InputError for several
-        constraints.
+        """Return the leakage of an estimator [m, N] by the measure of the problem; InputError for
+        several constraints.
         """
         return float(self.leakages(estimator)[self.only])
 
     def leakages(self, estimator: Array) -> Array:
-        """What an estimator [m, N] leaks by each constraint [C], in the unit of its measure."""
+        """Return the leakage of an estimator [m, N] under each constraint [C], in the unit of its
+        measure.
+        """
         return self.law(estimator).leakages
 
     @cached_property
     def bayes_estimator(self) -> Array:
-        """The plain Bayes (maximum a posteriori) rule [m, N]: least loss, ignoring privacy; ties go
+        """The plain Bayes (maximum a posteriori) rule [m, N]: least loss without privacy; ties go
         to the first guess.
         """
         estimator = np.zeros((self.m, self.N))
@@ -478,12 +486,12 @@ class Problem(Constrained):
 
     @cached_property
     def bayes_error(self) -> float:
-        """Error probability of the Bayes rule: no estimator does better."""
+        """The error probability of the Bayes rule, which is a lower bound for every estimator."""
         return float(dd_sum(self.loss.min(axis=0))[0])
 
     @cached_property
     def _bayes_laws(self) -> dict[tuple[Measure, ...], Law]:
-        """By the measures asked for; the same model under other budgets shares them."""
+        """Laws by measures; the same model under other budgets shares them."""
         return {}
 
     @property
@@ -499,13 +507,14 @@ class Problem(Constrained):
 
     @property
     def bayes_leakages(self) -> Array:
-        """Ceilings [C] of what the Bayes rule leaks by each constraint; 0 where none is seen.
+        """Upper bounds [C] of the leakage of the Bayes rule under each constraint; 0 if the
+        computed leakage is 0.
 
-        Budgets from them on are slack.
+        A budget at or above its bound is slack.
         """
         if self.measures not in self._bayes_leakages:
             leaked = self.bayes_law.leakages
-            # Rounded up, so that budgets of it keep their last digits.
+            # Rounded up, so that a budget of this amount is slack despite rounding.
             ordinary = leaked * (1.0 + 2.0**-44)
             ceilings = self.bayes_law.ceilings(sum_doubt(self.N, self.m * self.n))
             leakages = np.where(leaked > 0.0, np.maximum(ordinary, ceilings), 0.0)
@@ -514,29 +523,33 @@ class Problem(Constrained):
 
     @property
     def bayes_leakage(self) -> float:
-        """I_MAP: `bayes_leakages` of the only constraint; InputError if there are several."""
+        """I_MAP: the entry of `bayes_leakages` if there is only one constraint; otherwise
+        InputError.
+        """
         return float(self.bayes_leakages[self.only])
 
     @cached_property
     def constant_errors(self) -> Array:
-        """Error probability of always guessing y_i [m]."""
+        """Error probabilities of the constant guesses y_i [m]."""
         return _frozen(dd_sum(self.loss)[0])
 
     @cached_property
     def loss_totals(self) -> Array:
-        """The same as plain sums [m], in a tenth of the time and right to the last digits."""
+        """Error probabilities of the constant guesses [m] as plain sums: ten times as fast, and
+        accurate up to the last digits.
+        """
         return _frozen(self.loss.sum(axis=1))
 
     @cached_property
     def rows(self) -> Split | None:
-        """p_xz and loss, split for sums under many estimators; None for more outcomes
-        than a block.
+        """p_xz and loss, split for sums under many estimators; None if there are more outcomes than
+        a block.
         """
         return split_rows(self.p_xz, self.loss, faint_lift(self.p_x)) if self.N <= BLOCK else None
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each outcome: its probability, the posterior of each private value, the loss of
-        each guess.
+        """Return a data frame with one row per outcome: its probability, the posterior of each
+        private value, the loss of each guess.
         """
         from discreet.problems.outcome_view import outcome_columns
         from discreet.showing.notebook import frame
@@ -544,7 +557,9 @@ class Problem(Constrained):
         return frame(outcome_columns(self))
 
     def plot(self) -> Figure:
-        """The outcomes, by the guess of the Bayes rule; see `outcome_view.outcome_figure`."""
+        """Return a figure of the outcomes, coloured by the guess of the Bayes rule; see
+        `outcome_view.outcome_figure`.
+        """
         from discreet.problems.outcome_view import outcome_figure
 
         title = f"{self.name or 'Problem'}: what the Bayes rule guesses"
@@ -561,8 +576,8 @@ class Problem(Constrained):
 
 
 def shares_of_bayes(problem: Constrained, shares: Sequence[float]) -> list[float]:
-    """Of every constraint its share of what the Bayes rule leaks; InputError where that is without
-    bound.
+    """Return budgets [C] as shares of the leakage of the Bayes rule; InputError if that leakage is
+    infinite.
     """
     leakages: list[float] = problem.bayes_leakages.tolist()  # type: ignore[attr-defined]
     budgets = [
@@ -578,8 +593,8 @@ def shares_of_bayes(problem: Constrained, shares: Sequence[float]) -> list[float
 
 
 def masses_of_joint(joint: Array, loss_matrix: Array) -> tuple[Array, Array]:
-    """p_xz [n, N] and loss [m, N] of a joint tensor p(x, y, z) [n, truths, N] and losses [truths,
-    m].
+    """Return p_xz [n, N] and loss [m, N] of a joint tensor p(x, y, z) [n, truths, N] and losses
+    [truths, m].
 
     Each sum is added from the left, and each operation is rounded to a double.
     `discreet.verification` forms the same sums.
@@ -593,7 +608,7 @@ def masses_of_joint(joint: Array, loss_matrix: Array) -> tuple[Array, Array]:
 
 
 def _of_total_one(p_xz: Array, what: str) -> tuple[Array, DoubleDouble, float]:
-    """A private joint scaled to sum to one, its marginal, and what it was divided by."""
+    """Return a private joint scaled to sum to one, its marginal, and the divisor."""
     marginal = row_totals(p_xz, what)
     total = math.fsum([*marginal[0], *marginal[1]])
     if abs(total - 1.0) <= ROUNDED_TOTAL:

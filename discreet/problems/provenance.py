@@ -1,7 +1,7 @@
-"""When and by what something was made, for the records in files: a date, and versions of libraries.
+"""Provenance for the records in files: a date, and versions of libraries.
 
 The environment variable SOURCE_DATE_EPOCH (seconds since 1970) replaces the clock, so that files
-can be made again byte for byte (https://reproducible-builds.org/specs/source-date-epoch).
+can be reproduced byte for byte (https://reproducible-builds.org/specs/source-date-epoch).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from discreet.errors import InputError
 
 
 def date_now() -> str:
-    """The time in UTC to the second, as 2026-01-31T12:00:00Z; InputError if SOURCE_DATE_EPOCH is no
-    number of seconds.
+    """Return the time in UTC to the second, as 2026-01-31T12:00:00Z; InputError if
+    SOURCE_DATE_EPOCH is not a number of seconds.
     """
     stated = os.environ.get("SOURCE_DATE_EPOCH")
     try:
@@ -33,12 +33,12 @@ def date_now() -> str:
 
 @cache
 def version_of(library: str) -> str:
-    """Version of an installed library, without importing it, or "absent". Read once: it takes
-    milliseconds.
+    """Return the version of an installed library without importing it, or "absent". Cached, since
+    reading it takes milliseconds.
     """
     try:
         return importlib.metadata.version(library)
     except importlib.metadata.PackageNotFoundError:
-        if library == "discreet":  # a checkout that is not installed still knows its own version
+        if library == "discreet":  # a checkout that is not installed has its own version
             return str(importlib.import_module(library).__version__)
         return "absent" if importlib.util.find_spec(library) is None else "unknown"

@@ -1,12 +1,12 @@
-"""Remove what cannot matter: outcomes and private values of probability zero, and repeated
+"""Reduce a problem: remove outcomes and private values of probability zero, and merge repeated
 outcomes.
 
-Two outcomes are *proportional* when their columns (p_xz, loss) divided by their sums agree to 44
-bits. An optimal estimator may treat them alike, so they merge into one outcome whose column is
-their sum. Laws (tests/problems/test_reduction.py): the reduced problem has the same optimum, and
+Two outcomes are *proportional* if their columns (p_xz, loss) divided by their sums agree to 44
+bits. An optimal estimator may treat them identically, so they merge into one outcome whose column
+is their sum. Laws (tests/problems/test_reduction.py): the reduced problem has the same optimum, and
 `restore` maps its estimators to estimators of the original with the same error probability and
-leakage. An outcome of probability zero gets the law of Ŷ: should it ever happen, the guess says
-nothing about X.
+leakage. An outcome of probability zero gets the law of Ŷ: if it happens after all, the guess
+reveals nothing about X.
 """
 
 from __future__ import annotations
@@ -27,18 +27,17 @@ from discreet.problems.stacking import kept_terms
 if TYPE_CHECKING:
     from discreet.problems.blocks import BlockProblem
 
-_DROPPED_BITS = 8  # of the 52 stored bits of a significand
+_DROPPED_BITS = 8  # dropped from the 52 stored bits of a significand
 _BLOCK_OUTCOMES = 1 << 14
 
 
 @dataclass(frozen=True)
 class Reduced:
-    """A smaller problem and the way back.
+    """A smaller problem, and the map back to the original.
 
     problem          the reduced problem
-    original         the problem it came from
-    group            [N] index of the reduced outcome that holds each outcome, −1 where it has no
-                     probability
+    original         the original problem
+    group            [N] index of the reduced outcome of each outcome, −1 if it has probability 0
     private_values   [n'] indices of the private values kept
     """
 
@@ -49,19 +48,19 @@ class Reduced:
 
     @property
     def pruned(self) -> int:
-        """Outcomes of probability zero."""
+        """The number of outcomes of probability zero."""
         return 0 if self.group is None else int((self.group < 0).sum())
 
     def with_budget(self, budget: Any) -> Reduced:
-        """The same reduction of the same model under another budget, or of several secrets under
-        others.
-        """
+        """Return the same reduction of the same model under other budgets."""
         smaller = self.problem.with_budget(budget)
         original = smaller if self.problem is self.original else self.original.with_budget(budget)
         return replace(self, problem=smaller, original=original)
 
     def restore(self, estimator: Array) -> Array:
-        """The estimator [m, N] of the original for one [m, N'] of the reduced problem."""
+        """Return the estimator [m, N] of the original for an estimator [m, N'] of the reduced
+        problem.
+        """
         if self.group is None:
             return estimator
         full = estimator[:, np.maximum(self.group, 0)]
@@ -70,7 +69,7 @@ class Reduced:
         return full
 
     def restore_tilt(self, tilt: Array) -> Array:
-        """The tilt [m, n] of the original; 0 for private values of probability zero."""
+        """Return the tilt [m, n] of the original; 0 for private values of probability zero."""
         if tilt.shape[1] == self.original.n:
             return tilt
         full = np.zeros((tilt.shape[0], self.original.n))
@@ -79,9 +78,10 @@ class Reduced:
 
 
 def reduce(problem: Problem | BlockProblem, *, merge: bool = True) -> Reduced:
-    """Prune zero-mass outcomes and private values; with `merge`, also merge proportional outcomes.
+    """Remove outcomes and private values of mass zero; with `merge`, also merge proportional
+    outcomes.
 
-    Raises InputError for what has no outcomes in arrays.
+    Raises InputError if the outcomes are not in arrays.
     """
     problem = arrays_of("reduce", problem)
     private_values = np.flatnonzero(problem.p_x > 0)
@@ -108,11 +108,10 @@ def reduce(problem: Problem | BlockProblem, *, merge: bool = True) -> Reduced:
 
 
 def without_known_secrets(problem: AnyConstrained) -> AnyConstrained:
-    """The problem without constraints on secrets of which one value alone has a probability:
-    nothing can leak of them.
+    """Return the problem without constraints on known secrets, of which only one value has a
+    positive probability: they cannot leak.
 
-    If all secrets are known, the problem stays as it is; its Bayes rule is found to keep any
-    budget.
+    If all secrets are known, the problem does not change; its Bayes rule satisfies any budget.
     """
     known = [
         all(np.count_nonzero(problem.p_x[group]) <= 1 for group in term.groups)
@@ -127,13 +126,13 @@ def without_known_secrets(problem: AnyConstrained) -> AnyConstrained:
 
 
 def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """First member and group number of every class of proportional columns, classes in order of
-    first appearance.
+    """Return the first member and group number of each class of proportional columns, classes in
+    order of first appearance.
 
-    Two columns that agree may still round to different sides of a step. So if anything merges at
-    all, the classes are compared once more with the steps moved by half their size.
+    Two columns that agree may still round to different sides of a step. So if anything merges, the
+    classes are compared once more with the steps moved by half their size.
     """
-    # The usual case, decided without an array of the size of the problem.
+    # The usual case does not need an array of the size of the problem.
     if not _has_repeats(_keys(a, loss)):
         everyone = np.arange(a.shape[1])
         return everyone, everyone
@@ -146,8 +145,8 @@ def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _classes(columns: Array, *, half_a_step: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """First member and group number of every class of columns [k, N] that are equal
-    once rounded.
+    """Return the first member and group number of each class of columns [k, N] that are equal after
+    rounding.
     """
     words = _leading_bits(columns, half_a_step)
     keys = _hash_columns(words)
@@ -164,8 +163,8 @@ def _classes(columns: Array, *, half_a_step: bool) -> tuple[NDArray[np.intp], ND
 
 
 def _keys(a: Array, loss: Array) -> NDArray[np.uint64]:
-    """A key for each column [N], equal for columns that agree once rounded; made in blocks that fit
-    into the cache.
+    """Return a key for each column [N], equal for columns that agree after rounding; computed in
+    blocks that fit into the cache.
     """
     keys = np.empty(a.shape[1], dtype=np.uint64)
     for start in range(0, keys.size, _BLOCK_OUTCOMES):
@@ -177,39 +176,41 @@ def _keys(a: Array, loss: Array) -> NDArray[np.uint64]:
 
 
 def _proportions(a: Array, loss: Array) -> Array:
-    """The columns (p_xz, loss) [n + m, ·] divided by their sums."""
+    """Return the columns (p_xz, loss) [n + m, ·] divided by their sums."""
     columns = np.concatenate([a, loss]) + 0.0  # −0 becomes 0
     columns /= columns.sum(axis=0)
     return columns
 
 
 def _leading_bits(columns: Array, half_a_step: bool) -> NDArray[np.uint64]:
-    """The leading bits of every entry; with half_a_step to the nearest, else downward."""
+    """Return the leading bits of every entry, rounded to nearest with half_a_step, otherwise
+    downward.
+    """
     words = np.asarray(np.ascontiguousarray(columns).view(np.uint64))
     words = (words + np.uint64(int(half_a_step) << (_DROPPED_BITS - 1))) >> np.uint64(_DROPPED_BITS)
     return np.asarray(words)
 
 
 def _hash_columns(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """One number for every column of words [k, ·]."""
+    """Return one number for every column of words [k, ·]."""
     return np.asarray(np.add.reduce(words * _multipliers(words.shape[0])[:, None], 0))
 
 
 @cache
 def _multipliers(count: int) -> NDArray[np.uint64]:
-    """The powers of an odd number, modulo 2^64."""
+    """Return the powers of an odd number, modulo 2^64."""
     return np.asarray(np.multiply.accumulate(np.full(count, 0x9E3779B97F4A7C15, dtype=np.uint64)))
 
 
 def _has_repeats(keys: NDArray[np.uint64]) -> bool:
-    """Whether any two keys are equal."""
+    """Return True if any two keys are equal."""
     ordered = np.sort(keys)
     return bool((ordered[1:] == ordered[:-1]).any())
 
 
 def _gather(rows: Array, inverse: NDArray[np.intp], size: int) -> Array:
-    """Sums [·, size] of the columns of each group, added pairwise so that large groups do not
-    drift.
+    """Return the sums [·, size] of the columns of each group, added pairwise so that rounding
+    errors of large groups stay small.
     """
     order = np.argsort(inverse, kind="stable")
     starts = np.searchsorted(inverse[order], np.arange(size))

@@ -1,4 +1,4 @@
-"""Bisection of many brackets at once, to the last bit."""
+"""Bisection of many brackets at the same time, to the last bit."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from discreet.numerics.double_double import Array
 def bisect(
     before: Callable[[Array], NDArray[np.bool_]], low: Any, high: Any
 ) -> tuple[Array, Array]:
-    """Brackets [low, high] halved until no double lies between their ends; `before` says which
-    points precede the change.
+    """Halve brackets [low, high] until no double lies between their ends; `before` returns True for
+    points before the change.
     """
     low = np.asarray(low, dtype=np.float64)
     high = np.asarray(high, dtype=np.float64)
-    for _ in range(200):  # enough but next to 0, where doubles are dense
+    for _ in range(200):  # enough except near 0, where doubles are dense
         middle = midpoints(low, high)
         inside = (low < middle) & (middle < high)
         if not inside.any():
@@ -31,8 +31,8 @@ def bisect(
 
 
 def midpoints(low: Array, high: Array) -> Array:
-    """Middles of finite intervals: arithmetic, or geometric if the ends have one sign and differ
-    fourfold.
+    """Return the midpoints of finite intervals: arithmetic, or geometric if the ends have the same
+    sign and differ by more than a factor of four.
     """
     with np.errstate(all="ignore"):
         far = (low * high > 0.0) & (

@@ -1,12 +1,14 @@
 """An estimator as a rule: m·n numbers and a few ties, instead of a matrix [m, N].
 
-Off ties the guess at outcome l is the first i with the least L_il + Σ_j t_ij a_jl; at the listed
-ties it is drawn from a column of probabilities; and with probability `share` the outcome is ignored
-and the guess drawn from `towards`. Some optimal estimator has this form (docs/theory.md, section
-7). With `band` > 0 an outcome whose margin (by how much the second best guess is worse, per unit of
-mass) is at most `band` draws its guess from the column of its *tie class* (best, second best).
+Except at ties, the guess at outcome l is the first i with the least L_il + Σ_j t_ij a_jl. At the
+listed ties it is drawn from a column of probabilities. With probability `share` the outcome is
+ignored and the guess is drawn from `towards`. Some optimal estimator has this form (docs/theory.md,
+section 7). If `band` > 0, an outcome whose margin (the excess of the second best tilted loss over
+the best, per unit of mass) is at most `band` draws its guess from the column of its *tie class*
+(best, second best).
 
-Tilted losses are formed by `in_order_losses`, so a rule decides alike wherever it is evaluated.
+Tilted losses are computed by `in_order_losses`, so a rule makes the same decisions wherever it is
+evaluated.
 """
 
 from __future__ import annotations
@@ -50,12 +52,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Inexact:
-    """How wrong the sums under a rule may be, at most, where masses or the rule itself are rounded.
+    """Upper bounds of the errors of sums under a rule, if masses or the rule itself are rounded.
 
-    joint      of every u_ij = Pr(X = x_j, Ŷ = y_i) [m, n]
-    loss       of the error probability
-    relative   of every u_ij and of the error probability, as a share of it
-    vanished   of every u_ij times 2^lift_j, as products underflowed [m, n]
+    joint      absolute error of every u_ij = Pr(X = x_j, Ŷ = y_i) [m, n]
+    loss       absolute error of the error probability
+    relative   relative error of every u_ij and of the error probability
+    vanished   absolute error of every u_ij times 2^lift_j from underflow [m, n]
     """
 
     joint: Array | float = 0.0
@@ -64,8 +66,8 @@ class Inexact:
     vanished: Array | float = 0.0
 
     def relative_to(self, law: OutputLaw) -> float:
-        """The relative error that `joint` is of the entries of a law, at most; inf if one may be
-        positive of which nothing is known.
+        """Return an upper bound of the error `joint` relative to the entries of a law; inf if the
+        error of a zero entry may be positive.
         """
         if not np.any(self.joint):
             return 0.0
@@ -77,15 +79,15 @@ class Inexact:
 
 
 EXACT = Inexact()
-"""The sums are those of the numbers that are stored."""
+"""No error: the sums are exact for the stored numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Discrete:
     """The problem over outcomes in which a rule is a matrix or an `OutcomeRule`.
 
-    wrong_mass, wrong_loss   how far entries of `p_xz` [n, N] and `loss` [m, N] may be from the true
-                             ones, at most
+    wrong_mass   upper bounds of the errors of `p_xz` [n, N]
+    wrong_loss   upper bounds of the errors of `loss` [m, N]
     """
 
     problem: Problem | BlockProblem
@@ -94,15 +96,16 @@ class Discrete:
 
 
 class Rule:
-    """A randomised rule for guessing, as the judge and the loop use it; the base of every rule.
+    """A randomised rule for guessing, as the judge and the loop use it; the base class of every
+    rule.
 
     kinds      the kinds of problem that it answers
-    explicit   whether it lists the guess of every outcome, so that another pass over the outcomes
+    explicit   True if it lists the guess of every outcome, so that another pass over the outcomes
                costs no more than the rule itself
-    unfiled    why no solution file holds it; empty if one does
-    shape      [m, N] of the matrix that it consists of; None if it is none
-    tilt       duals that come with the rule [m, n]; None if none do
-    share      probability that what is measured is ignored, and the guess drawn from `towards` [m]
+    unfiled    the reason why solution files cannot contain it; empty if they can
+    shape      [m, N] if it is a matrix; else None
+    tilt       duals that come with the rule [m, n]; None if there are none
+    share      probability that the measurement is ignored and the guess drawn from `towards` [m]
     """
 
     kinds: ClassVar[frozenset[Kind]]
@@ -115,67 +118,80 @@ class Rule:
 
     @property
     def answer(self) -> Any:
-        """The rule as a backend gives it: an array if it is a matrix."""
+        """The rule in the form that backends return: an array if it is a matrix."""
         return self
 
     def fitted(self, problem: Any) -> Self:
-        """The rule for the problem, in the form that is judged; InputError if its sizes differ."""
+        """Return the rule in the form in which it is judged for the problem; InputError if its
+        sizes differ.
+        """
         raise NotImplementedError
 
     def discrete(self, problem: Any) -> Discrete:
-        """The problem over outcomes in which the rule is judged."""
+        """Return the problem over outcomes in which the rule is judged."""
         return Discrete(problem)
 
     def on_outcomes(self) -> Rule:
-        """The rule for the outcomes of the discrete problem."""
+        """Return the rule for the outcomes of the discrete problem."""
         return self
 
     def inexact(self, discrete: Discrete) -> Inexact:
-        """How wrong sums over the outcomes of the discrete problem may be."""
+        """Return the errors of sums over the outcomes of the discrete problem."""
         return EXACT
 
     def decisions(self, outcomes: NDArray[np.int64], p_xz: Array, loss: Array) -> Decisions:
-        """The guesses at outcomes [B] of increasing index, with p_xz [n, B] and loss [m, B]."""
+        """Return the guesses at outcomes [B] of increasing index, with p_xz [n, B] and loss [m,
+        B].
+        """
         raise NotImplementedError
 
     def clear(self, start: int, p_xz: Array, loss: Array, tilt: Array) -> StripSums | None:
-        """Sums, by compiled code, over those of the outcomes from `start` on whose guess is the
-        best whatever the rounding; None if no guess follows a tilt.
+        """Return sums, by compiled code, over the clear outcomes of a chunk that begins at `start`:
+        those whose guess is the best whatever the rounding. Return None if the rule does not follow
+        a tilt.
         """
         return None
 
     def blended(self, share: float, towards: Any) -> Rule:
-        """This rule with probability 1 − share, else a guess drawn from `towards`, probabilities
-        [m]; towards itself at share 1.
+        """Return this rule with probability 1 − share, otherwise a guess drawn from the
+        probabilities `towards` [m]; `towards` itself if share is 1.
         """
         raise NotImplementedError
 
     def anchors(self, problem: Any) -> Iterable[tuple[Matrix, float]]:
-        """Estimators that the judge may blend it towards, and how likely each guesses otherwise."""
+        """Return estimators to blend the rule towards, each with the probability that its guess
+        differs.
+        """
         return ()
 
     def draws_exactly(self, column: Array) -> bool:
-        """Whether the rule blended at share 1 draws from the column [m] without any rounding."""
+        """Return True if the rule blended with share 1 draws from the column [m] without
+        rounding.
+        """
         return True
 
     def blend_doubt(self, own: float) -> float:
-        """At most the relative error of the law of a blend, where that of this rule is `own`."""
+        """Return an upper bound of the relative error of the law of a blend, if that of this rule
+        is `own`.
+        """
         return own
 
     def matrix(self, problem: Any) -> Array:
-        """The rule as a matrix [m, N]; InputError where there is none."""
+        """Return the rule as a matrix [m, N]; InputError if there is none."""
         raise InputError("a continuous measurement has no estimator matrix; use `solution.rule`")
 
     def stated(self, problem: Any, tilt: Array) -> Rule:
-        """The rule as a solution states it, with the tilt of its duals [m, n]."""
+        """Return the rule in the form of a solution, with the tilt of its duals [m, n]."""
         return self
 
     def checked(self, guesses: int) -> Rule:
-        """The rule; InputError unless it is a law of so many guesses at every outcome."""
+        """Return the rule; InputError unless it is a law of this number of guesses at every
+        outcome.
+        """
         raise NotImplementedError
 
     def members(self) -> dict[str, Array]:
-        """The arrays that a solution file holds of it, by name."""
+        """Return the arrays that a solution file stores for it, by name."""
         raise NotImplementedError
 
 
@@ -184,7 +200,7 @@ class Matrix(Rule):
     """A rule that lists the guess of every outcome: a column-stochastic matrix.
 
     estimator   P_il [m, N]
-    near        estimators to blend it towards; those of another shape are left out
+    near        estimators to blend it towards; estimators of another shape are ignored
     """
 
     kinds = frozenset({Kind.ARRAYS})
@@ -195,31 +211,33 @@ class Matrix(Rule):
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
-        """Of the estimator."""
+        """The shape of the estimator."""
         return np.shape(self.estimator)
 
     @property
     def answer(self) -> Array:
-        """The estimator."""
+        """The estimator as an array."""
         return self.estimator
 
     def fitted(self, problem: Constrained) -> Matrix:
-        """The estimator as it is; it was checked when it was read."""
+        """Return the estimator unchanged; it was checked when it was read."""
         return self
 
     def decisions(self, outcomes: NDArray[np.int64], p_xz: Array, loss: Array) -> Decisions:
-        """The columns of consecutive outcomes."""
+        """Return the columns of consecutive outcomes."""
         return Decisions.of(self.estimator[:, outcomes[0] : outcomes[-1] + 1])
 
     def blended(self, share: float, towards: Array) -> Matrix:
-        """The blend with a column [m] or with another estimator [m, N], rounded and normalised."""
+        """Return the blend with a column [m] or with another estimator [m, N], rounded and
+        normalised.
+        """
         end = towards if towards.ndim == 2 else towards[:, None]
         if share == 1.0:
             return Matrix(np.array(np.broadcast_to(end, self.estimator.shape)))
         return Matrix(normalise((1.0 - share) * self.estimator + share * end))
 
     def anchors(self, problem: Problem) -> Iterator[tuple[Matrix, float]]:
-        """Those that are near, normalised."""
+        """Yield the estimators in `near`, normalised."""
         for each in self.near:
             if np.shape(each) == self.estimator.shape:
                 end = normalise(np.asarray(each, dtype=np.float64))
@@ -227,19 +245,21 @@ class Matrix(Rule):
                 yield Matrix(end), 0.5 * float(changed @ problem.p_z)
 
     def blend_doubt(self, own: float) -> float:
-        """The rounding of blended entries and of their columns; the sums are formed anew."""
+        """Return the rounding error of blended entries and of their columns; the sums are computed
+        again.
+        """
         return 2.0 * (len(self.estimator) + 1) * UNIT
 
     def matrix(self, problem: Any) -> Array:
-        """The estimator."""
+        """Return the estimator as an array."""
         return np.asarray(self.estimator)
 
     def stated(self, problem: Any, tilt: Array) -> OutcomeRule:
-        """The estimator as a rule with few ties."""
+        """Return the estimator as a rule with few ties."""
         return OutcomeRule.of(tilt, self.estimator, problem.p_xz, problem.loss)
 
     def checked(self, guesses: int) -> Matrix:
-        """The rule; InputError unless the estimator [guesses, N] is column-stochastic."""
+        """Return the rule; InputError unless the estimator [guesses, N] is column-stochastic."""
         estimator = as_numbers(self.estimator, "estimator", "[m, N]")
         shape = estimator.shape
         if len(shape) != 2 or 0 in shape or shape[0] != guesses:
@@ -252,12 +272,12 @@ class Matrix(Rule):
         return Matrix(estimator)
 
     def members(self) -> dict[str, Array]:
-        """The estimator."""
+        """Return the estimator by its name."""
         return {"estimator": self.estimator}
 
 
 def as_rule(answer: Any) -> Rule:
-    """An answer as a rule; a matrix keeps every digit."""
+    """Return an answer as a rule; a matrix keeps every digit."""
     return answer if isinstance(answer, Rule) else Matrix(answer)
 
 
@@ -268,12 +288,12 @@ _FIELDS = ("ties", "columns", "share", "towards", "band", "tie_classes")
 class OutcomeRule(Rule):
     """A randomised rule for guessing Y from outcomes; immutable.
 
-    tilt      t_ij [m, n]
-    ties      indices of outcomes, increasing                                [K]
-    columns   probabilities of the guesses at the ties                       [m, K]
-    share     probability that the outcome is ignored
-    towards   probabilities of the guesses then                              [m]
-    band      margin up to which an outcome belongs to a tie class; 0 for none
+    tilt          t_ij [m, n]
+    ties          indices of outcomes, increasing                                [K]
+    columns       probabilities of the guesses at the ties                       [m, K]
+    share         probability that the outcome is ignored
+    towards       probabilities of the guesses in that case                      [m]
+    band          margin up to which an outcome belongs to a tie class; 0 for none
     tie_classes   probabilities of the guesses in the class of (best i, second k), in row i·m + k
                   [m·m, m]
     """
@@ -298,10 +318,10 @@ class OutcomeRule(Rule):
         band: float = 0.0,
         tie_classes: Any = None,
     ) -> None:
-        """Validate and freeze; ties in any order, columns normalised.
+        """Validate and freeze; ties may be in any order, and columns are normalised.
 
         Raises InputError for tilts that are not finite or above 1e200, ties that repeat or are
-        negative, columns that are no probabilities within 1e-9, or a share without `towards`.
+        negative, columns that are not probabilities within 1e-9, or a share without `towards`.
         """
         tilts = _tilts(tilt)
         m = tilts.shape[0]
@@ -309,7 +329,7 @@ class OutcomeRule(Rule):
         drawn = _columns(np.zeros((m, 0)) if columns is None else columns, m, index.size, "columns")
         order = np.argsort(index, kind="stable")
         index = index[order]
-        drawn = drawn.take(order, axis=1)  # an index would leave the columns one after another
+        drawn = drawn.take(order, axis=1)  # unlike an index, keeps the rows contiguous
         repeated = np.flatnonzero(index[1:] == index[:-1])
         if repeated.size:
             raise InputError(
@@ -346,7 +366,7 @@ class OutcomeRule(Rule):
 
     @classmethod
     def of(cls, tilt: Array, estimator: Array, p_xz: Array, loss: Array) -> OutcomeRule:
-        """An estimator [m, N] stated as a rule: its ties are the outcomes that do not follow the
+        """Return an estimator [m, N] as a rule: its ties are the outcomes that do not follow the
         tilt with certainty.
         """
         labels = first_least(in_order_losses(p_xz, loss, tilt))
@@ -363,16 +383,18 @@ class OutcomeRule(Rule):
 
     @property
     def n(self) -> int:
-        """Private values."""
+        """The number n of private values."""
         return int(self.tilt.shape[1])
 
     @property
     def m(self) -> int:
-        """Guesses."""
+        """The number m of guesses."""
         return int(self.tilt.shape[0])
 
     def fitted(self, problem: Problem | BlockProblem) -> Self:
-        """The rule itself; InputError for another shape of tilt, or a tie that is no outcome."""
+        """Return the rule itself; InputError for a tilt of another shape, or a tie that is not an
+        outcome.
+        """
         real_numbers("rule's tilt", self.tilt, (problem.m, problem.n))
         if self.ties.size and self.ties[-1] >= problem.N:
             raise InputError(
@@ -382,13 +404,15 @@ class OutcomeRule(Rule):
         return self
 
     def matrix(self, problem: Problem | BlockProblem) -> Array:
-        """The rule as a matrix [m, N] of at most 2 GiB; `dense` can write a larger one to a
+        """Return the rule as a matrix [m, N] of at most 2 GiB; `dense` can write a larger one to a
         file.
         """
         return self.dense(problem.blocks)
 
     def checked(self, guesses: int) -> Self:
-        """The rule; InputError for another number of guesses. The rest was checked before."""
+        """Return the rule; InputError for another number of guesses. Everything else was checked
+        before.
+        """
         if self.m != guesses:
             raise InputError(
                 f"the rule has {self.m} guesses and tilt has {guesses} rows; give as many"
@@ -396,25 +420,25 @@ class OutcomeRule(Rule):
         return self
 
     def members(self) -> dict[str, Array]:
-        """The fields; what a solution file calls tilt are the duals."""
+        """Return the fields by name. In solution files, "tilt" refers to the duals."""
         values = {name: np.asarray(getattr(self, name)) for name in _FIELDS}
         return {"rule_tilt": self.tilt, **values}
 
     def ties_in(self, start: int, count: int) -> slice:
-        """Which of the ties lie among the outcomes start … start + count − 1."""
+        """Return the slice of ties among the outcomes start … start + count − 1."""
         return slice(*np.searchsorted(self.ties, (start, start + count)).tolist())
 
     def decisions(self, outcomes: NDArray[np.int64], p_xz: Array, loss: Array) -> Decisions:
-        """The guesses at outcomes [B] of increasing index, with p_xz [n, B] and loss [m, B], if
-        none is ignored.
+        """Return the guesses at outcomes [B] of increasing index, with p_xz [n, B] and loss [m, B],
+        provided that no outcome is ignored.
 
-        Labels are the first of equally good guesses.
+        The label is the first of equally good guesses.
         """
         tilted = in_order_losses(p_xz, loss, self.tilt)
         here = self.ties_in(outcomes[0], outcomes[-1] - outcomes[0] + 1)
         places = self.ties[here] - outcomes[0]
         columns = self.columns[:, here]
-        if outcomes[-1] - outcomes[0] >= outcomes.size:  # some are left out
+        if outcomes[-1] - outcomes[0] >= outcomes.size:  # the indices have gaps
             places = np.searchsorted(outcomes, self.ties[here])
             listed = outcomes[places] == self.ties[here]
             places = places[listed]
@@ -423,7 +447,7 @@ class OutcomeRule(Rule):
             return Decisions.labelled(first_least(tilted), places, columns)
         best, least, second, runner = least_two(tilted)
         mass = p_xz.sum(axis=0)
-        with np.errstate(over="ignore"):  # such a margin is larger than any band
+        with np.errstate(over="ignore"):  # a margin that overflows is larger than any band
             margin = np.divide(
                 runner - least, mass, out=np.full_like(mass, np.nan), where=mass > 0.0
             )
@@ -435,7 +459,7 @@ class OutcomeRule(Rule):
         return Decisions.labelled(best, places, columns)
 
     def clear(self, start: int, p_xz: Array, loss: Array, tilt: Array) -> StripSums:
-        """Sums over the clear outcomes; none of the ties is clear."""
+        """Return sums over the clear outcomes; ties are never clear."""
         ties = self.ties[self.ties_in(start, p_xz.shape[1])] - start
         masses = p_xz
         if ties.size:
@@ -444,8 +468,8 @@ class OutcomeRule(Rule):
         return clear_strips(masses, loss, self.tilt, tilt, self.band)
 
     def columns_for(self, start: int, p_xz: Array, loss: Array) -> Array:
-        """Pr(Ŷ = y_i) [m, B] at the outcomes start … start + B − 1, given their p_xz [n, B] and
-        loss [m, B].
+        """Return Pr(Ŷ = y_i) [m, B] at the outcomes start … start + B − 1, given their p_xz [n, B]
+        and loss [m, B].
         """
         drawn = self.decisions(np.arange(start, start + p_xz.shape[1]), p_xz, loss).matrix()
         if self.share:
@@ -454,7 +478,9 @@ class OutcomeRule(Rule):
         return drawn
 
     def blended(self, share: float, towards: Array) -> OutcomeRule:
-        """This rule with probability 1 − share, else a guess drawn from `towards` [m]."""
+        """Return this rule with probability 1 − share, otherwise a guess drawn from `towards`
+        [m].
+        """
         if share == 0.0:
             return self
         ignoring = share + self.share * (1.0 - share)
@@ -472,7 +498,7 @@ class OutcomeRule(Rule):
         *,
         overwrite: bool = False,
     ) -> Array:
-        """The whole estimator [m, N], made block by block.
+        """Return the whole estimator [m, N], computed block by block.
 
         out: an array to fill, the path of an `.npy` file to write (all or nothing; the result is
         mapped from it, read-only), or None for a new array of at most 2 GiB. Raises InputError for

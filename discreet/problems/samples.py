@@ -1,15 +1,14 @@
-"""From a table of people to the joint law of a secret, of what is guessed, and of what is seen:
-bin, count, smooth.
+"""From a table of people to the joint law of a secret, the guessed variable, and the outcomes: bin,
+count, smooth.
 
-Every column that is seen is cut at quantiles or at given edges, or kept categorical; an outcome is
-a combination of bins (a *cell*) that was observed. Smoothing adds α pseudo-records per cell, spread
-over (x, y) as in the whole sample. Leakage and certificate are those of the smoothed model; α = 0
-keeps the raw frequencies.
+Every column that is used for guessing is cut at quantiles or at given edges, or kept categorical;
+an outcome is a combination of bins (a *cell*) that was observed. Smoothing adds α pseudo-records
+per cell, distributed over (x, y) as in the whole sample. Leakage and certificate apply to the
+smoothed model; α = 0 keeps the raw frequencies.
 
-The report of the counting also places other people in the cells (`SampleReport.outcome_of`), and is
-kept in files.
+The report also maps other people to cells (`SampleReport.outcome_of`), and is stored in files.
 
-Source: docs/theory.md, section 21, which says what smoothing does.
+Source: docs/theory.md, section 21, which describes the effect of smoothing.
 """
 
 from __future__ import annotations
@@ -45,31 +44,31 @@ from discreet.problems.provenance import date_now, version_of
 from discreet.problems.stacking import measure_asked
 
 REST = -1
-"""In `SampleReport.cells`: the outcome that gathers the cells with too few records."""
+"""In `SampleReport.cells`: marks the outcome that gathers the cells with too few records."""
 
 ENOUGH = 5.0
-"""Records for each number of the joint law p(x, y, cell) on average; fewer are few, by Cochran's
-rule for tables of counts (W. G. Cochran, "Some Methods for Strengthening the Common χ² Tests",
+"""Least average number of records for each entry of the joint law p(x, y, cell), by Cochran's rule
+for tables of counts (W. G. Cochran, "Some Methods for Strengthening the Common χ² Tests",
 Biometrics 10 (1954))."""
 
 
 class FewRecordsWarning(UserWarning):
-    """The people of a table are few for so many cells, so what is certified for the model need not
+    """A table has too few people for its number of cells, so certificates for the model may not
     hold for people.
     """
 
 
-_LARGEST = 1 << 27  # entries of a joint tensor: a gigabyte
-_AT_ONCE = 1 << 22  # distances that are compared together
-_FINE = 2.0**30  # parts of the largest distance of two bins that are told apart
+_LARGEST = 1 << 27  # most entries of a joint tensor: one gigabyte
+_AT_ONCE = 1 << 22  # number of distances that are compared together
+_FINE = 2.0**30  # resolution of distances, relative to the largest distance of two bins
 
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Where people belong among the outcomes of a problem.
+    """The outcomes of a problem that people belong to.
 
     outcomes   index of each person's outcome [people]
-    fallback   whether the person has no cell of its own, so that another outcome stands in [people]
+    fallback   True if the person's cell is not an outcome, so that another outcome is used [people]
     """
 
     outcomes: Codes
@@ -77,7 +76,7 @@ class Placement:
 
     @property
     def fallbacks(self) -> int:
-        """How many people have no cell of their own."""
+        """The number of people whose cell is not an outcome."""
         return int(self.fallback.sum())
 
     def __repr__(self) -> str:
@@ -89,26 +88,26 @@ class Placement:
 
 @dataclass(frozen=True, eq=False)
 class SampleReport:
-    """How a table became a model, and where other people belong in it.
+    """How a table became a model, and which outcome other people belong to.
 
     records          people who were counted
-    dropped          people who were left out because a value was missing, or because they weigh
-                     nothing
-    hide, guess      names of the secrets, and of what is guessed
+    dropped          people who were left out because a value was missing, or because their weight
+                     is 0
+    hide, guess      names of the secrets, and of the guessed column
     private_labels   name of each secret → its values, in the order of its rows of p_xz
-    truths, guesses  the values of what is guessed, and the guesses, the rows of the loss
-    weights          name of the column of weights; None without one
-    columns          the columns that are seen, and their bins
+    truths, guesses  the values of the guessed column, and the guesses, which are the rows of the
+                     loss
+    weights          name of the column of weights, or None
+    columns          the columns used for guessing, and their bins
     cells            bin per column of every outcome [N, columns]; a row of `REST` is the rest
     counts           records per outcome [N]
     cells_occupied   cells that were observed
     merged_cells     observed cells with under `min_count` records that were gathered into the rest
     smoothing        pseudo-records per cell, α
-    min_count        least number of records of an outcome asked for
+    min_count        requested least number of records of an outcome
     digest           SHA-256 of the columns that were used
-    seed             decides the coins by which guesses are drawn for people; as secret as a
-                     password
-    date, versions   when it was counted (UTC), and by what
+    seed             seed of the random draws of guesses for people; as secret as a password
+    date, versions   when it was counted (UTC), and with which versions of libraries
     """
 
     records: int
@@ -133,12 +132,12 @@ class SampleReport:
 
     @property
     def cells_possible(self) -> int:
-        """Product of the numbers of bins."""
+        """The product of the numbers of bins."""
         return math.prod(column.bins for column in self.columns)
 
     @property
     def records_per_number(self) -> float:
-        """Records for each number of the joint law p(x, y, cell), of the secret with the most
+        """Records for each entry of the joint law p(x, y, cell), for the secret with the most
         values.
         """
         most = max(map(len, self.private_labels.values()))
@@ -146,7 +145,9 @@ class SampleReport:
 
     @property
     def few(self) -> str:
-        """A sentence if the records are few for so many cells; else empty."""
+        """A sentence that warns of too few records for the number of cells; empty if there are
+        enough.
+        """
         if self.records_per_number >= ENOUGH:
             return ""
         most = max(map(len, self.private_labels.values()))
@@ -162,18 +163,18 @@ class SampleReport:
 
     @cached_property
     def rest(self) -> int | None:
-        """The outcome that gathers the cells with too few records; None without one."""
+        """The outcome that gathers the cells with too few records, or None."""
         return len(self.cells) - 1 if self.cells[-1, 0] == REST else None
 
     def outcome_of(self, table: Any) -> Placement:
-        """Where people belong: a table with at least the columns that are seen, of which no other
-        is read.
+        """Return the outcomes that people belong to, for a table with at least the columns used for
+        guessing; other columns are not read.
 
-        A person whose cell is no outcome falls back: to the rest if there is one, which gathers all
-        cells of too few records; else to the nearest cell. The distance of two cells is the sum
-        over the columns of how far the bins are apart, from 0 to 1 (`BinnedColumn.apart`); a
-        category never seen says nothing about it. Of several nearest cells the one with most
-        records is taken. Raises InputError for a column that is missing or of another kind.
+        A person whose cell is not an outcome falls back: to the rest if there is one, which gathers
+        all cells with too few records; otherwise to the nearest cell. The distance of two cells is
+        the sum over the columns of the distances of their bins, from 0 to 1 (`BinnedColumn.apart`);
+        a category never seen adds 0. Among several nearest cells, the one with most records is
+        chosen. Raises InputError for a column that is missing or of another kind.
         """
         seen = columns_of(table, [column.name for column in self.columns])
         codes = np.stack([column.codes(seen[column.name]) for column in self.columns], axis=1)
@@ -190,8 +191,8 @@ class SampleReport:
         return Placement(at[index], ~known[index])
 
     def _nearest(self, kinds: Codes) -> Codes:
-        """The nearest cell of each row of bins [k, columns], the one with most
-        records of several.
+        """Return the nearest cell of each row of bins [k, columns]; among several, the one with
+        most records.
         """
         order = np.argsort(-self.counts, kind="stable")
         cells = np.concatenate(
@@ -203,7 +204,7 @@ class SampleReport:
         apart = np.concatenate(
             [each.apart(codes) for each, codes in zip(self.columns, kinds.T, strict=True)], axis=1
         )
-        # Whole numbers, so that equal distances are equal in any order of the sum.
+        # Distances are integers, so that their sums do not depend on the order.
         apart = np.round(apart * _FINE)
         step = max(1, _AT_ONCE // len(order))
         parts = (apart[start : start + step] @ cells for start in range(0, len(kinds), step))
@@ -230,10 +231,10 @@ class Counted:
 
 @dataclass(frozen=True, eq=False)
 class PeopleModel:
-    """Counted people as what a `Problem` is made of.
+    """Counted people in the form that a `Problem` is made from.
 
     losses        loss masses [guesses, N]
-    constraints   one for each secret, without a bound
+    constraints   one for each secret, with an infinite budget
     budgets       the budget given for each secret
     report        how the table was counted
     """
@@ -249,8 +250,8 @@ class PeopleModel:
     ) -> PeopleModel:
         """Count a table by `count`, with the budget and the measure of each secret.
 
-        budget and measure are one for all secrets or a mapping from their names; loss_matrix is
-        that of `named_losses`. Raises InputError.
+        budget and measure apply to all secrets or are mappings from their names; loss_matrix is
+        described in `named_losses`. Raises InputError.
         """
         counted = count(table, **counting)
         report = counted.report
@@ -269,15 +270,15 @@ class PeopleModel:
         return cls(losses, constraints, budgets, replace(report, guesses=guesses))
 
     def shares(self, fraction: Any) -> list[float]:
-        """The share of what the Bayes rule leaks that each secret may leak, each ≥ 0. Raises
-        InputError.
+        """Return, for each secret, its budget as a share ≥ 0 of the leakage of the Bayes rule.
+        Raises InputError.
         """
         shares = each_secret(fraction, self.report.hide, "fraction", every=True)
         return [positive(share, "fraction", zero=True) for share in shares]
 
     @property
     def few(self) -> FewRecordsWarning | None:
-        """The warning that there are few people for so many cells; None if there are enough."""
+        """The warning that there are too few people for the number of cells, or None."""
         return FewRecordsWarning(self.report.few) if self.report.few else None
 
 
@@ -293,15 +294,16 @@ def count(
 ) -> Counted:
     """Count the people of a table (see `frames` for what a table is).
 
-    hide      the name of a column of labels that stays hidden, or several; each is a secret
-    guess     the name of the column of labels that is guessed
-    use       names of the columns that are seen; by default all others
-    weights   the name of a column of weights ≥ 0: how many people each stands for
+    hide      name of a column of labels that stays hidden, or several names; each column is a
+              secret
+    guess     name of the column of labels that is guessed
+    use       names of the columns to guess from; default: all others
+    weights   name of a column of weights ≥ 0: the number of people that each row represents
     seed      see `SampleReport`; by default a new one from the system's generator
 
-    A person of whom a value is missing is left out, or is counted in a bin for that
-    (`Binning.missing`), but never without the guess or the weight. Raises InputError, with what to
-    do, also for dates and for labels that are measurements.
+    A person with a missing value is left out, or is counted in a bin for missing values
+    (`Binning.missing`), except that the guessed value and the weight must be present. Raises
+    InputError with advice, also for dates and for labels that are measurements.
     """
     secret = one_or_several(hide, "hide")
     target = _one(guess, "guess")
@@ -320,8 +322,7 @@ def count(
         )
     if not seen:
         raise InputError(
-            "no column is left to be seen; give at least one beside those that are "
-            "hidden and guessed"
+            "no column is left to be seen; give at least one besides the hidden and guessed columns"
         )
     columns = columns_of(table, [*named, *(name for name in seen if name not in named)])
     chosen = (binning or Binning()).checked(seen)
@@ -376,8 +377,8 @@ def count(
 
 
 def each_secret(given: Any, names: Sequence[str], what: str, *, every: bool) -> list[Any]:
-    """What is given for each secret: one value for all, or a mapping from their names; `every`:
-    which must name all.
+    """Return the value for each secret, from one value for all secrets or a mapping from their
+    names; `every`: True if the mapping must include all names.
     """
     if not isinstance(given, Mapping):
         return [given] * len(names)
@@ -398,11 +399,11 @@ def each_secret(given: Any, names: Sequence[str], what: str, *, every: bool) -> 
 
 
 def named_losses(losses: Any, truths: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """The matrix of losses [truths, guesses] and the labels of the guesses.
+    """Return the matrix of losses [truths, guesses] and the labels of the guesses.
 
-    losses: None for 0/1, a matrix in the order of the truths, or a mapping truth → guess → loss,
-    whose guesses may be others too ("don't know"); the loss of the guess that is the truth may be
-    left out, and is 0.
+    losses: None for 0/1 loss, a matrix in the order of the truths, or a mapping truth → guess →
+    loss, which may include other guesses ("don't know"); the loss of a correct guess may be
+    omitted, and is 0.
     """
     if not isinstance(losses, Mapping):
         columns = np.shape(losses)[1] if np.ndim(losses) == 2 else len(truths)
@@ -443,7 +444,7 @@ def _one(name: Any, what: str) -> str:
 def _select_people(
     columns: Mapping[str, Values], target: str, weight: str | None, keep: bool
 ) -> tuple[NDArray[np.bool_], Array | None]:
-    """Who is counted, and their weights of mean 1; None without weights."""
+    """Return a mask of the people who are counted, and their weights scaled to mean 1, or None."""
     people = len(columns[target])
     always = [name for name in (target, weight) if name is not None]
     lost = [values.missing for name, values in columns.items() if not keep or name in always]
@@ -472,7 +473,9 @@ def _select_people(
 
 
 def _labels(values: Values, what: str) -> tuple[Any, ...]:
-    """The values of a column that is hidden or guessed; a missing one comes last, as None."""
+    """Return the values of a column that is hidden or guessed; the missing value comes last, as
+    None.
+    """
     labels = label_column(values, what).labels()
     refuse_many(labels, values.name)
     return (*labels, None) if values.missing.any() else labels
@@ -481,8 +484,8 @@ def _labels(values: Values, what: str) -> tuple[Any, ...]:
 def _joint(
     x: Codes, y: Codes, cell: Codes, sizes: tuple[int, int, int], masses: Array | None, alpha: float
 ) -> Array:
-    """Posterior mean [n, m, N] of the counts under α pseudo-records per cell, spread as p(x, y) of
-    the sample.
+    """Return the posterior mean [n, m, N] of the counts under α pseudo-records per cell,
+    distributed as p(x, y) of the sample.
     """
     if math.prod(sizes) > _LARGEST:
         raise InputError(
@@ -503,13 +506,13 @@ def _joint(
 
 
 def _distinct(codes: Codes, bins: Sequence[int]) -> tuple[Codes, Codes]:
-    """The distinct rows of codes [people, columns] ≥ `UNKNOWN`, in lexical order, and the place of
-    each row among them.
+    """Return the distinct rows of codes [people, columns] ≥ `UNKNOWN`, in lexical order, and the
+    index of each row among them.
     """
     key = np.zeros(len(codes), dtype=np.int64)
     most = 1
     for column, count_ in zip(codes.T, bins, strict=True):
-        if most > 2**62 // (count_ + 2):  # before the keys overflow: the same order by smaller ones
+        if most > 2**62 // (count_ + 2):  # avoid overflow: replace the keys by their ranks
             key = np.unique(key, return_inverse=True)[1].reshape(-1)
             most = len(codes)
         key = key * (count_ + 2) + (column + 2)
@@ -519,7 +522,7 @@ def _distinct(codes: Codes, bins: Sequence[int]) -> tuple[Codes, Codes]:
 
 
 def _gather_rare(cells: Codes, codes: Codes, least: int) -> tuple[Codes, Codes]:
-    """Merge cells with fewer than `least` records into one outcome, the last; its cell is a row of
+    """Merge cells with fewer than `least` records into one last outcome, whose cell is a row of
     `REST`.
     """
     counts = np.bincount(codes, minlength=len(cells))

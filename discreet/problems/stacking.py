@@ -1,5 +1,4 @@
-"""The private joints of several secrets, one under the other: how they are given, and checked to be
-about the same outcomes.
+"""Stack the private joints of several secrets, and check that they have the same outcomes.
 
 Each constraint of a problem has its own private joint p(x_j, z_l), or p(given value, x_j, z_l)
 under a conditional measure. Their rows are stacked, so that the tilted loss of an outcome is one
@@ -32,8 +31,8 @@ from discreet.problems.constraint import (
 
 
 def private_rows(p_xz: Any, measure: Measure | None) -> tuple[Array, list[int]]:
-    """The rows [R, N] of a private joint [n, N], under a conditional measure [given, n, N], and the
-    sizes of its groups.
+    """Return the rows [R, N] of a private joint [n, N], or [given, n, N] under a conditional
+    measure, and the sizes of its groups.
     """
     if measure is None or not measure.conditional:
         rows = mass_array(p_xz, "p_xz", 2, "[n, N]")
@@ -43,8 +42,8 @@ def private_rows(p_xz: Any, measure: Measure | None) -> tuple[Array, list[int]]:
 
 
 def stack_constraints(constraints: Sequence[Constraint]) -> tuple[Array, tuple[Term, ...]]:
-    """The rows [R, N] of all constraints, and the terms that say whose they are; InputError names
-    the constraint.
+    """Return the stacked rows [R, N] of all constraints, and their terms; InputError names the
+    constraint.
     """
     given = as_list(constraints, "constraints", "one discreet.Constraint for each secret")
     rows = list[Array]()
@@ -66,7 +65,9 @@ def stack_constraints(constraints: Sequence[Constraint]) -> tuple[Array, tuple[T
 
 
 def check_rows(terms: Sequence[Term], count: int) -> None:
-    """Refuse terms whose groups are not all `count` rows, one after another."""
+    """Raise InputError unless the groups of the terms are consecutive and cover all `count`
+    rows.
+    """
     groups = [group for term in terms for group in term.groups]
     joined = all(each.stop == later.start for each, later in pairwise(groups))
     if not groups or not joined or (groups[0].start, groups[-1].stop) != (0, count):
@@ -77,8 +78,8 @@ def check_rows(terms: Sequence[Term], count: int) -> None:
 
 
 def kept_terms(terms: Sequence[Term], rows: NDArray[np.intp]) -> tuple[Term, ...]:
-    """The terms of fewer rows, those of these increasing indices; groups without any
-    are left out.
+    """Return the terms after keeping only the rows with these increasing indices; empty groups are
+    left out.
     """
     if rows.size == terms[-1].rows.stop:
         return tuple(terms)
@@ -101,8 +102,8 @@ def kept_terms(terms: Sequence[Term], rows: NDArray[np.intp]) -> tuple[Term, ...
 
 
 def check_same_outcomes(p_xz: Array, terms: Sequence[Term], start: int = 0) -> None:
-    """Refuse constraints by which outcomes of p_xz [n, ·] are not as probable as by the first; they
-    begin at `start`.
+    """Raise InputError if a constraint gives outcomes of p_xz [n, ·] another probability than the
+    first; the first outcome has index `start`.
     """
     for number, term in enumerate(terms[1:], 1):
         first = p_xz[terms[0].rows].sum(axis=0)

@@ -60,7 +60,7 @@ def frame(x=range(2), y=range(2), z=range(2), **options):
         (lambda: ds.certify(MODEL, [[1.0, 2.0], [1.0]]), "estimator"),
         (lambda: MODEL.error_probability(np.eye(3)), "the estimator has shape [3, 3]"),
         (lambda: ds.certify(MODEL, BAYES, TILT, "x"), "multiplier"),
-        (lambda: ds.certify(5, BAYES), "int is no problem"),
+        (lambda: ds.certify(5, BAYES), "int is not a problem"),
         (lambda: ds.certify(DENSITIES, BAYES), "IntervalRule"),
         (lambda: ds.solve(MODEL, gap="x"), "gap is 'x'"),
         (lambda: ds.solve(MODEL, time_limit="x"), "time limit is 'x'"),
@@ -70,7 +70,7 @@ def frame(x=range(2), y=range(2), z=range(2), **options):
         (lambda: ds.solve("paper-single"), "paper-single cannot be read"),
         (lambda: ds.frontier(ENDLESS), "not outcomes in blocks"),
         (lambda: ds.backends.solve_isolated(SEALED), "another process"),
-        (lambda: ds.save_problem(MODEL, "a.npz"), "str is no problem"),
+        (lambda: ds.save_problem(MODEL, "a.npz"), "str is not a problem"),
         (lambda: ds.save_problem("a.npz", DENSITIES), "not a continuous measurement"),
         (lambda: ds.inference(STEPS, BAYES), "`noncausal`"),
         (lambda: ds.design_quantiser(STEPS, 4), "not guesses over time"),
@@ -91,7 +91,7 @@ def frame(x=range(2), y=range(2), z=range(2), **options):
         (lambda: sensors.grouped_sensors(5, LAW), "groups is empty or no row"),
         (
             lambda: sensors.single_sensor([[5.0, 5.0], [5.0, 5.0]], LAW, [0, 1]),
-            "5.0 is no distribution",
+            "5.0 is not a distribution",
         ),
         (
             lambda: frame(

@@ -60,7 +60,8 @@ def test_every_entry_builds_a_documented_problem(name):
     problem = entry.build()
     assert isinstance(problem, Problem)
     assert problem.name == name
-    assert entry.summary
+    first_paragraph = inspect.getdoc(entry.build).split("\n\n")[0]
+    assert entry.summary == " ".join(first_paragraph.split()).rstrip("."), "it is not cut off"
     assert entry.build.__doc__
     assert entry.family in registry.FAMILIES
     assert all(parameter.meaning for parameter in entry.parameters)

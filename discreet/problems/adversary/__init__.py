@@ -1,1 +1,1 @@
-"""What can be inferred from a guess: the adversary's side of an estimator."""
+"""Inferences from a guess by an adversary who knows the model and the estimator."""

@@ -1,10 +1,10 @@
-"""The untrusted user: the best inferences from an estimator's output.
+"""The untrusted user: the best inferences from the output of an estimator.
 
 The reader of Ŷ knows the model and the estimator, hence the joint law of (X, Y, Ŷ). The best
-inference of a variable guesses its likeliest value given what is seen; its error probability is the
-mass of everything else,
+inference of a variable is its likeliest value given the guess; its error probability is the mass of
+all other values,
 
-    Σ_s Σ_{v ≠ best(s)} p(v, s),      summed from these small terms, never as 1 − ....
+    Σ_s Σ_{v ≠ best(s)} p(v, s),      summed from these small terms, never as 1 − ….
 
 Source: docs/theory.md, section 20; C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413; for
 Fano's inequality T. M. Cover, J. A. Thomas, *Elements of Information Theory*, §2.10.
@@ -38,21 +38,22 @@ from discreet.problems.roots import bisect
 
 @dataclass(frozen=True)
 class Inference:
-    """What the best inferences achieve: error probabilities (None if the model does not determine
+    """The results of the best inferences: error probabilities (None if the model does not determine
     them) and information.
 
-    x_error            of the best inference of X from what is seen
-    x_error_blind      of the best inference of X without seeing anything: 1 − max_j π_j
-    y_error            of the best inference of Y (for a `Problem`: its least expected loss)
-    xy_error           of the best inference of (X, Y) together
-    leakage_nats       mutual information of X and what is seen
-    equivocation_nats  H(X given what is seen)
+    x_error            error probability of the best inference of X from the guess
+    x_error_blind      error probability of the best inference of X without the guess: 1 − max_j π_j
+    y_error            error probability of the best inference of Y (for a `Problem`: its least
+                       expected loss)
+    xy_error           error probability of the best inference of the pair (X, Y)
+    leakage_nats       mutual information of X and the guess
+    equivocation_nats  H(X given the guess)
     fano_plain         the paper's bound: x_error ≥ (H − 1)/log2 n, H the equivocation in *bits*;
-                       empty for n = 2
-    fano_sharp         the e with H₂(e) + e log(n − 1) = H, which the plain form weakens; x_error ≥
-                       it
+                       vacuous for n = 2
+    fano_sharp         the e with H₂(e) + e log(n − 1) = H, of which the plain form is a weaker
+                       consequence; x_error ≥ e
     samples            0 if every number is exact; otherwise the number of simulated draws
-    intervals          name -> (low, high), for a simulation: each holds with probability
+    intervals          name -> (low, high), for a simulation: each interval holds with probability
                        `confidence`
     """
 
@@ -70,11 +71,11 @@ class Inference:
 
     @property
     def exact(self) -> bool:
-        """Whether the numbers are computed, not simulated."""
+        """True if the numbers are computed, not simulated."""
         return self.samples == 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values by name."""
+        """Return plain values by name."""
         return asdict(self) | {
             "exact": self.exact,
             "intervals": {k: list(v) for k, v in self.intervals.items()},
@@ -82,14 +83,14 @@ class Inference:
 
 
 def inference(model: Problem | Any, estimator: Any) -> Inference:
-    """What can be inferred from the guess of an estimator [m, N], exactly.
+    """Return what can be inferred from the guess of an estimator [m, N], exactly.
 
-    model: a joint tensor p(x, y, z) [n, m', N], or a `Problem`, which knows only the loss masses of
-    Y. Then `y_error` is the least expected loss when every guess may be relabelled (for 0/1 loss,
+    model: a joint tensor p(x, y, z) [n, m', N], or a `Problem`, which contains only the loss masses
+    of Y. Then `y_error` is the least expected loss if every guess may be relabelled (for 0/1 loss,
     the error probability of the best inference of Y), and `xy_error` is None.
 
-    The estimator is used as it is: the result is no certificate. Raises InputError unless it is
-    column-stochastic of the right shape.
+    The estimator is used as given, so the result is not a certificate. Raises InputError unless it
+    is column-stochastic of the right shape.
     """
     joint = None
     if isinstance(model, Constrained):
@@ -121,8 +122,8 @@ def inference(model: Problem | Any, estimator: Any) -> Inference:
 
 
 def confidence_interval(hits: int, samples: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The Clopper–Pearson interval of a probability, from `hits` of `samples`; its coverage is at
-    least `confidence`.
+    """Return the Clopper–Pearson interval of a probability, from `hits` of `samples`; its coverage
+    is at least `confidence`.
     """
     from scipy.special import betaincinv
 
@@ -137,7 +138,7 @@ def confidence_interval(hits: int, samples: int, confidence: float = 0.95) -> tu
 
 
 def check_confidence(confidence: float) -> float:
-    """A confidence strictly between 0 and 1, or InputError."""
+    """Return a confidence strictly between 0 and 1; otherwise raise InputError."""
     level = positive(confidence, "confidence")
     if level >= 1.0:
         raise InputError(f"confidence is {confidence}; give a probability below 1, such as 0.95")
@@ -145,15 +146,15 @@ def check_confidence(confidence: float) -> float:
 
 
 def error_of_best(masses: Array) -> float:
-    """The sum over columns of p(v, s) [v, S] of all but the largest entry."""
+    """Return the sum of all entries of p(v, s) [v, S] except the largest of each column."""
     return float(np.sort(masses, axis=0)[:-1].sum())
 
 
 def summarise(
     x_error: float, p_x: Array, y_error: float, xy_error: float | None, leakage: float
 ) -> Inference:
-    """The record of the errors of the three inferences and the leakage in nats, for a prior of X
-    [n].
+    """Return the record of the errors of the three inferences and the leakage in nats, for a prior
+    of X [n].
     """
     equivocation = max(0.0, entropy(p_x) - leakage)
     return Inference(
@@ -169,12 +170,12 @@ def summarise(
 
 
 def fano_bound(equivocation_nats: float, n: int, *, sharp: bool = False) -> float:
-    """A lower bound of the error probability of any inference of X (n values) from Ŷ, given H(X
-    given Ŷ) in nats.
+    """Return a lower bound of the error probability of any inference of X (n values) from Ŷ, given
+    H(X given Ŷ) in nats.
 
     The plain form is the paper's: (H − 1) / log2 n with H in *bits*, since the 1 in it is one bit;
-    it is empty for n = 2. `sharp=True` solves H₂(e) + e·log(n − 1) = H for e, which is what the
-    plain form weakens. Returns a probability ≥ 0.
+    it is vacuous for n = 2. `sharp=True` solves H₂(e) + e·log(n − 1) = H for e, of which the plain
+    form is a weaker consequence. The result is ≥ 0.
     """
     equivocation_nats = float(real_numbers("equivocation", equivocation_nats, ()))
     n = whole(n, "n", 0, 1e15)
@@ -195,7 +196,7 @@ def _invert_fano(equivocation_nats: float, n: int) -> float:
 
     from scipy.special import xlogy
 
-    largest = 1.0 - 1.0 / n  # up to it the left side increases, to log n
+    largest = 1.0 - 1.0 / n  # the left side increases up to this point, where it is log n
     if equivocation_nats >= math.log(n) * (1.0 - 1e-15):
         return largest
     return float(bisect(below, 0.0, largest)[0])

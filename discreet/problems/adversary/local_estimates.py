@@ -1,11 +1,11 @@
-"""The oblivious scheme with which the paper compares: every sensor sends its own estimate, and the
-untrusted user sees all.
+"""The oblivious scheme that the paper compares with: every sensor sends its own estimate, and the
+untrusted user sees all of them.
 
-A local estimate is the maximum a posteriori guess of Y from one sensor's measurement alone. For
+A local estimate is the maximum a posteriori guess of Y from the measurement of one sensor. For
 sensors of the same law only the counts of the estimates matter, so the inferences are computed
-exactly unless there are very many sensors or very many kinds of them. Then they are simulated, with
-a seed: error rates with exact (Clopper–Pearson) confidence intervals, equivocation as the mean
-entropy of X's posterior with Hoeffding's interval.
+exactly, unless there are very many sensors or very many kinds of them. Then they are simulated,
+with a seed: error probabilities have exact (Clopper–Pearson) confidence intervals, and the
+equivocation is the mean entropy of X's posterior with Hoeffding's interval.
 
 Source: docs/theory.md, reference 1, numerical section; W. Hoeffding, J. Amer. Statist. Assoc. 58
 (1963) 13–30.
@@ -37,14 +37,14 @@ from discreet.problems.sensors.inputs import check_law
 from discreet.problems.sensors.several import grouped_sensors
 
 LARGEST_EXACT = 1_000_000
-"""Most combinations of counts of local estimates that `local_inference` enumerates; more are
-simulated.
+"""Most combinations of counts of local estimates that `local_inference` enumerates; if there are
+more, it simulates.
 """
 
 
 def local_law(p_z_given_xy: Any, p_xy: Any) -> Array:
-    """Pr(a sensor's local estimate is y_k given x_j, y_i) [n, m, m]: its maximum a posteriori guess
-    of Y, ties to the first.
+    """Return Pr(the local estimate of a sensor is y_k given x_j, y_i) [n, m, m] for its maximum a
+    posteriori guess of Y; ties go to the first.
 
     p_z_given_xy   Pr(the sensor reports bin z given x_j, y_i) [n, m, bins]
     p_xy           p(x_j, y_i) [n, m]
@@ -65,14 +65,14 @@ def local_inference(
     confidence: float = 0.95,
     exactly: bool | None = None,
 ) -> Inference:
-    """What the untrusted user infers from the local estimates of all sensors.
+    """Return what the untrusted user can infer from the local estimates of all sensors.
 
     laws        one [n, m, bins] for `sensors` sensors of the same law, or a sequence of such
                 arrays, one per sensor; sensors measure independently given (x, y)
     p_xy        p(x_j, y_i) [n, m]
-    exactly     True: enumerate, however many; False: simulate; None: enumerate up to
-                `LARGEST_EXACT` combinations of counts, otherwise simulate `samples` times with
-                `seed`
+    exactly     True: enumerate, however many combinations there are; False: simulate; None:
+                enumerate up to `LARGEST_EXACT` combinations of counts, otherwise simulate `samples`
+                times with `seed`
 
     Raises InputError for arrays that are not probabilities, or no sensors.
     """
@@ -88,7 +88,9 @@ def local_inference(
 
 
 def _enumerate_counts(groups: list[tuple[Array, int]], prior: Array) -> Inference:
-    """All combinations of counts, over all groups of identical sensors."""
+    """Compute the inference from all combinations of counts, over all groups of identical
+    sensors.
+    """
     seen = grouped_sensors([np.tile(law, (count, 1, 1, 1)) for law, count in groups], prior)
     x_seen = seen.sum(axis=1)
     p_x = x_seen.sum(axis=1)
@@ -105,7 +107,7 @@ def _enumerate_counts(groups: list[tuple[Array, int]], prior: Array) -> Inferenc
 
 
 def _groups(laws: Any, prior: Array, sensors: int | None) -> list[tuple[Array, int]]:
-    """The laws of local estimates [n, m, m] that occur, and how many sensors have each."""
+    """Return the distinct laws of local estimates [n, m, m], each with its number of sensors."""
     if sensors is not None:
         return [
             (
@@ -123,7 +125,7 @@ def _groups(laws: Any, prior: Array, sensors: int | None) -> list[tuple[Array, i
         local = local_law(check_law(law, prior, f"laws[{k}]", sensors=False), prior)
         found[local.tobytes()] = (local, found.get(local.tobytes(), (local, 0))[1] + 1)
     if not found:
-        raise InputError("there is no sensor in laws; give at least one law [n, m, bins]")
+        raise InputError("laws is empty; give at least one law [n, m, bins]")
     return list(found.values())
 
 
@@ -134,7 +136,7 @@ def _simulate(
     rng: np.random.Generator,
     confidence: float,
 ) -> Inference:
-    """Draw (x, y) and the estimates, let the best inference guess, and count its errors."""
+    """Draw (x, y) and the estimates, make the best inferences, and count their errors."""
     wrong = np.zeros(3, dtype=np.int64)
     uncertainty = 0.0
     at_once = 1 << 14
@@ -146,7 +148,7 @@ def _simulate(
     largest = entropy(p_x)
     n = int((p_x > 0).sum())
     leakage = max(0.0, largest - uncertainty / samples)
-    # Hoeffding
+    # Hoeffding's inequality
     reach = math.log(n) * math.sqrt(math.log(2.0 / (1.0 - confidence)) / (2.0 * samples))
     least = max(0.0, leakage - reach)
     most = min(largest, leakage + reach)
@@ -167,8 +169,8 @@ def _simulate(
 def _batch(
     groups: list[tuple[Array, int]], prior: Array, size: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], float]:
-    """How often the best inferences of X, Y and (X, Y) err in `size` draws; the sum of the
-    entropies of X's posterior.
+    """Return the numbers of errors of the best inferences of X, Y and (X, Y) in `size` draws, and
+    the sum of the entropies of X's posterior.
     """
     n, m = prior.shape
     truth = rng.choice(prior.size, size, p=prior.ravel())

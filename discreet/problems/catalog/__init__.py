@@ -2,8 +2,8 @@
 ...)`.
 
 Every builder is a pure function of its parameters; it takes `budget` or `equivocation` (nats) or
-`fraction` (of what the Bayes rule leaks), and without any of them uses half of the Bayes rule's
-leakage, unless its docstring says otherwise.
+`fraction` (of the leakage of the Bayes rule). Without any of them the budget is half of the leakage
+of the Bayes rule, unless the docstring states otherwise.
 """
 
 from discreet.problems.catalog import (

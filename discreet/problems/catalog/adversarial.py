@@ -1,7 +1,7 @@
 """Problems made to break solvers: empty bins, nearly deterministic channels, duplicates, extreme
 dependence and budgets.
 
-Each is valid and has a well-defined answer; the summary says what makes it hard. Random ones are
+Each is valid and has a well-defined answer; the summary states what makes it hard. Random ones are
 pure in (sizes, seed).
 """
 
@@ -26,12 +26,15 @@ def zero_mass(
     m: Annotated[int, Whole("public values", 2)] = 3,
     N: Outcomes = 60,
     share: Annotated[
-        float, Number(("share of outcomes with probability zero, in [0, 1)"), zero=True, most=1.0)
+        float, Number("share of outcomes with probability zero, in [0, 1)", zero=True, most=1.0)
     ] = 0.4,
     seed: Seed = 0,
 ) -> Array:
-    """A share of the outcomes never happens, nor do the last private and the last public value of a
-    random joint.
+    """A random joint in which some outcomes, private values and public values have probability
+    zero.
+
+    A share of the outcomes has probability zero, and so do the last private and the last public
+    value.
     """
     dead = math.floor(share * N)
     if dead == N:
@@ -59,7 +62,7 @@ def near_deterministic(
     ] = 1e-9,
     seed: Seed = 0,
 ) -> Array:
-    """Every outcome tells (x, y) up to a tiny noise: posteriors at the corners of the simplex.
+    """Every outcome determines (x, y) up to a tiny noise: posteriors at the corners of the simplex.
 
     Outcome l belongs to one (x, y); the others share `noise` evenly. noise = 0 is a deterministic
     channel.
@@ -79,8 +82,9 @@ def duplicated(
     copies: Annotated[int, Whole("how many outcomes each is split into; there are N · copies")] = 8,
     seed: Seed = 0,
 ) -> Array:
-    """Every outcome split into proportional copies of random masses: highly degenerate optima,
-    those of the N outcomes.
+    """Every outcome is split into proportional copies of random masses: highly degenerate optima.
+
+    The problem has the same optimal values as the one with N outcomes.
     """
     rng = np.random.default_rng(seed)
     joint = random_joint(n, m, N, sparsity=0.0, concentration=1.0, rng=rng)
@@ -94,7 +98,7 @@ def x_equals_y(
     N: Outcomes = 40,
     seed: Seed = 0,
 ) -> Array:
-    """The private variable is the public one: every bit of information about Y leaks."""
+    """The private variable equals the public one: every bit of information about Y leaks."""
     check_size("x-equals-y", {"n": n, "n ": n, "N": N})
     rng = np.random.default_rng(seed)
     p_xz = random_joint(n, 1, N, sparsity=0.0, concentration=1.0, rng=rng)[:, 0, :]
@@ -110,8 +114,7 @@ def independent(
     N: Outcomes = 40,
     seed: Seed = 0,
 ) -> Array:
-    """Z says nothing about X: Φ = 0 exactly, the Bayes rule leaks nothing and every budget is
-    slack.
+    """Z is independent of X: Φ = 0 exactly, the Bayes rule leaks nothing and every budget is slack.
 
     p(x) p(y, z) with dyadic factors, so that the products, and with them Φ = 0, are exact in
     floating point. The default budget and every `fraction` are perfect privacy.
@@ -128,10 +131,10 @@ def tiny_budget(
     bins: Annotated[int, Whole("bins of the sensor", 2)] = 64,
     nats: Annotated[float, Number("the leakage budget when no other is given", zero=True)] = 1e-12,
 ) -> Problem:
-    """The paper's single sensor with a budget of 1e-12 nats: nearly perfect privacy, an enormous
+    """The paper's single sensor with a budget of 1e-12 nats: nearly perfect privacy, a huge
     multiplier.
 
-    `paper_single(bins)` at `nats`; budget, equivocation or fraction replace it.
+    It is `paper_single(bins)` at `nats`; budget, equivocation or fraction replace it.
     """
     return paper_single(bins, budget=nats)
 
@@ -140,13 +143,12 @@ def tiny_budget(
 def slack_budget(
     bins: Annotated[int, Whole("bins of the sensor", 2)] = 64,
     factor: Annotated[
-        float, Number(("budget ÷ leakage of the Bayes rule when no other is given"), zero=True)
+        float, Number("budget ÷ leakage of the Bayes rule when no other is given", zero=True)
     ] = 2.0,
 ) -> Problem:
-    """The paper's single sensor with a budget above what the Bayes rule leaks: the constraint does
-    nothing.
+    """The paper's single sensor with a budget above the leakage of the Bayes rule: no constraint.
 
-    `paper_single(bins)` at `factor` times the Bayes rule's leakage; budget, equivocation or
-    fraction replace it.
+    It is `paper_single(bins)` at `factor` times the leakage of the Bayes rule; budget, equivocation
+    or fraction replace it.
     """
     return paper_single(bins, fraction=factor)

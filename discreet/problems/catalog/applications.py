@@ -1,7 +1,8 @@
 """The paper's three motivating applications as concrete models: smart meter, building, road.
 
 The paper names the applications and gives no numbers. Every number here is a parameter or a
-constant with its source; those marked *assumed* are round values of a plausible size, chosen by us.
+constant with its source; numbers marked *assumed* are round values of a plausible size, chosen by
+us.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from discreet.problems.sensors.bins import NormalDensity, even_edges, interval_m
 @register("application")
 def smart_meter(
     bins: Annotated[
-        int, Whole(("bins of power, even from 0 to 6 kW with the last one open"), 2)
+        int, Whole("bins of power, even from 0 to 6 kW with the last one open", 2)
     ] = 24,
     home: Annotated[float, Number("Pr(somebody is home)", zero=True, most=1.0)] = 0.6,
     heating_home: Annotated[
-        float, Number(("Pr(heat pump runs) when somebody is home"), zero=True, most=1.0)
+        float, Number("Pr(heat pump runs) when somebody is home", zero=True, most=1.0)
     ] = 0.5,
     heating_away: Annotated[
-        float, Number(("Pr(heat pump runs) when nobody is home"), zero=True, most=1.0)
+        float, Number("Pr(heat pump runs) when nobody is home", zero=True, most=1.0)
     ] = 0.25,
     base: Annotated[float, Number("mean power of an empty house, kW")] = 0.25,
     living: Annotated[float, Number("mean power added by people at home, kW", zero=True)] = 0.7,
@@ -36,12 +37,12 @@ def smart_meter(
 ) -> Array:
     """X: somebody is home; Y: the heat pump runs; Z: mean power of a quarter of an hour, binned.
 
-    A grid operator wants to know which flexible loads run; the household does not want to tell when
-    it is out.
+    A grid operator needs to know which flexible loads run; the household does not want to reveal
+    when it is out.
 
     Power given (x, y) is gamma distributed with mean base + living·x + heating·y and a fixed
     coefficient of variation: power is positive and its spread grows with its mean (assumed). All
-    eight numbers are assumed: 0.25 kW stands for refrigerator and standby, 1.8 kW for a small heat
+    eight numbers are assumed: 0.25 kW represents refrigerator and standby, 1.8 kW a small heat
     pump, and a heat pump is set back when nobody is home.
     """
     from scipy import stats
@@ -63,10 +64,10 @@ def smart_meter(
 @register("application")
 def building(
     temperature_bins: Annotated[
-        int, Whole(("bins of temperature, even over 16 to 28 °C with open ends"), 2)
+        int, Whole("bins of temperature, even over 16 to 28 °C with open ends", 2)
     ] = 12,
     co2_bins: Annotated[
-        int, Whole(("bins of CO2, even over 400 to 1600 ppm with open ends"), 2)
+        int, Whole("bins of CO2, even over 400 to 1600 ppm with open ends", 2)
     ] = 12,
     few: Annotated[int, Whole("people up to which a room counts as holding few")] = 4,
     many: Annotated[int, Whole("most people in the room", 2)] = 12,
@@ -90,30 +91,29 @@ def building(
         ),
     ] = 1.0,
 ) -> Array:
-    """X: room empty, few or many people; Y: external heat load; Z: temperature and CO2 on a product
-    grid.
+    """X: room empty, few or many people; Y: external heat load; Z: temperature and CO2, binned.
 
-    The climate control wants the external heat load; the readings also tell how many people are in
-    the room.
+    The climate control needs the external heat load; the readings also reveal how many people are
+    in the room.
 
     X is empty, few (1 to `few` people, equally likely) or many (the rest, up to `many`); Y is low,
-    usual or high load, which goes with X, because people work by day, when the sun shines. In the
-    steady state k people breathe CO2 up to 420 + 10^6 · 0.0052 k / (fresh air) ppm and warm the
+    usual or high load, which is correlated with X, because people work by day, when the sun shines.
+    In the steady state k people raise CO2 to 420 + 10^6 · 0.0052 k / (fresh air) ppm and warm the
     room by 75 k / loss kelvin; high load also opens the ventilation. Readings are normal around
     these values and independent given k and the load, hence dependent given X. The outcome is
     (temperature bin) · co2_bins + (CO2 bin). The heat and CO2 of a person are from the handbooks
-    cited in the code; all else is assumed.
+    cited in the code; all other numbers are assumed.
     """
     if many <= few:
         raise InputError(f"many is {many} and few is {few}; give many > few")
-    # Ppm: NOAA Global Monitoring Laboratory, Mauna Loa annual mean of 2023 (421), rounded.
+    # ppm: NOAA Global Monitoring Laboratory, Mauna Loa annual mean of 2023 (421), rounded.
     outdoor = 420.0
     # Litres of CO2 per second, adult at office work: ANSI/ASHRAE 62.1, informative appendix (0.31
     # L/min)
     breath = 0.0052
-    # W sensible, office work: ASHRAE Handbook of Fundamentals 2013, chapter 18, table 1 the rest is
-    # assumed: a set point of 21 °C, which external load shifts by ±2 K; high load opens the
-    # ventilation by half
+    # W sensible, office work: ASHRAE Handbook of Fundamentals 2013, chapter 18, table 1. The rest
+    # is assumed: a set point of 21 °C, which external load shifts by ±2 K; high load opens the
+    # ventilation by half.
     heat = 75.0
     set_point = np.array([19.0, 21.0, 23.0])
     air = fresh_air * np.array([1.0, 1.0, 1.5])
@@ -141,13 +141,13 @@ def building(
 @register("application")
 def road(
     bins: Annotated[
-        int, Whole(("bins of measured position, even over the road with open ends"), 2)
+        int, Whole("bins of measured position, even over the road with open ends", 2)
     ] = 40,
     segments: Annotated[int, Whole("road segments to tell apart", 2)] = 4,
     length: Annotated[float, Number("length of a segment, m")] = 50.0,
     limit: Annotated[float, Number("speed limit, km/h")] = 50.0,
     deviation: Annotated[
-        float, Number(("standard deviation of the speed inside a class ÷ the limit"), zero=True)
+        float, Number("standard deviation of the speed inside a class ÷ the limit", zero=True)
     ] = 0.1,
     delay: Annotated[float, Number("seconds since the vehicle passed the gate", zero=True)] = 8.0,
     start: Annotated[float, Number("standard deviation of where it was then, m")] = 30.0,
@@ -155,14 +155,14 @@ def road(
 ) -> Array:
     """X: speed class of a vehicle; Y: the road segment it is on; Z: its measured position, binned.
 
-    Traffic control wants to know which segment a vehicle is on; its position, `delay` seconds on,
-    also tells its speed.
+    Traffic control needs to know which segment a vehicle is on; its position, measured `delay`
+    seconds after the gate, also reveals its speed.
 
     True position S = U + V·delay with U ~ N(0, start²) and V ~ N(mean of the class,
-    (deviation·limit)²); Y is the segment that holds S (the first and last are open), Z = S + N(0,
-    noise²). p(x, y, z) is the integral of the density of S given x times Pr(Z in bin given S) over
-    the segment, by Gauss–Legendre quadrature on panels no wider than the noise. All numbers are
-    assumed but the noise: K. Merry, P. Bettinger, "Smartphone GPS accuracy study in an urban
+    (deviation·limit)²); Y is the segment that contains S (the first and last are open), Z = S +
+    N(0, noise²). p(x, y, z) is the integral of the density of S given x times Pr(Z in bin given S)
+    over the segment, by Gauss–Legendre quadrature on panels no wider than the noise. All numbers
+    are assumed except the noise: K. Merry, P. Bettinger, "Smartphone GPS accuracy study in an urban
     environment", PLOS ONE 14 (2019), find errors of 7 to 13 m.
     """
     p_x = 0.3, 0.5, 0.2  # slow, at the limit, speeding; assumed, as their mean speeds
@@ -172,7 +172,7 @@ def road(
     edges = even_edges(bins, 0.0, segments * length)
     joint = np.zeros((3, segments, bins))
     for x, centre in enumerate(centres):
-        # what lies beyond 12 standard deviations is under 1e-32
+        # The mass beyond 12 standard deviations is below 1e-32.
         kept = np.clip(borders, centre - 12.0 * sigma, centre + 12.0 * sigma)
         for y in np.flatnonzero(kept[1:] > kept[:-1]):
             joint[x, y] = p_x[x] * _smear(kept[y], kept[y + 1], centre, sigma, noise, edges)
@@ -182,8 +182,8 @@ def road(
 def _smear(
     low: float, high: float, centre: float, sigma: float, noise: float, edges: Array
 ) -> Array:
-    """∫ over [low, high] of the normal density (centre, sigma) at s times Pr(s + N(0, noise²) in
-    bin) [bins].
+    """Return ∫ over [low, high] of the normal density (centre, sigma) at s times Pr(s + N(0,
+    noise²) in bin) [bins].
     """
     wide = (high - low) / min(noise, sigma)
     most = 5000

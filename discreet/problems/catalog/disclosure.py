@@ -1,8 +1,7 @@
-"""Release of the private variable itself, a binary chain, and a census with up to three secrets:
-where measures differ.
+"""Problems on which measures differ: release of the private variable itself, a binary chain, and a
+census with up to three secrets.
 
-The census is a stated model, not a table: every number in it is assumed, of a plausible size, and
-chosen by us.
+The census is a stated model, not a table: every number in it is assumed, with a plausible size.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ def release(
     n: Annotated[int, Whole("values of X = Y = Z")] = 4,
     skew: Annotated[
         float,
-        Number(("p(x_j) is proportional to (j + 1)^−skew: 0 is uniform"), zero=True, most=20.0),
+        Number("p(x_j) is proportional to (j + 1)^−skew: 0 is uniform", zero=True, most=20.0),
     ] = 0.5,
 ) -> Array:
-    """X itself is what is seen and what is asked for: every correct guess gives X away.
+    """X = Y = Z: the private variable is observed and guessed, so every correct guess reveals it.
 
     Under local differential privacy the best estimator is randomised response; under maximal
-    leakage with little budget it discloses only the likeliest values. The Bayes rule excludes
-    values of X, so under local differential privacy it leaks without bound: give a budget and no
-    fraction.
+    leakage with a small budget it discloses only the likeliest values. The Bayes rule excludes
+    values of X, so its leakage under local differential privacy is infinite: give a budget and not
+    a fraction.
     """
     check_size("release", {"n": n, "n ": n, "n  ": n})
     prior = np.arange(1.0, n + 1.0) ** -skew
@@ -46,8 +45,8 @@ def binary_channel(
     flip_1: Annotated[float, Number("Pr(Y = 0 given X = 1)", zero=True, most=1.0)] = 0.1,
     noise: Annotated[float, Number("Pr(Z ≠ Y)", zero=True, most=1.0)] = 0.05,
 ) -> Array:
-    """A chain of binary variables: Y is X through an asymmetric channel, and Z is Y through a
-    symmetric one.
+    """A chain of binary variables: Y is X through an asymmetric channel, Z is Y through a symmetric
+    one.
     """
     p_x = np.array([1.0 - prior, prior])
     y_given_x = np.array([[1.0 - flip_0, flip_0], [flip_1, 1.0 - flip_1]])
@@ -68,17 +67,17 @@ def census(
     ] = 1.0,
     secrets: Annotated[int, Whole("1: sex; 2: age group too; 3: and both together", 1, 3)] = 1,
 ) -> Problem | Array:
-    """X: sex; Y: income above a threshold; Z: education, occupation and hours; a stated model with
-    an age group behind.
+    """X: sex; Y: income above a threshold; Z: education, occupation and hours; a stated model.
 
-    A lender guesses who earns much, from answers that also tell sex and age. Each secret has a
+    A lender guesses who earns much, from answers that also reveal sex and age. Each secret has a
     constraint of its own.
 
     Sexes and age groups are equally frequent and independent. Younger people have more education,
-    on levels 0, 1, …; occupation goes with education and, by `bias`, with being a man; hours
-    (part-time, full-time, more) go with `bias` and peak in the middle ages. Each is a discretised
-    normal variable. Pr(income is high) is logistic in all of them, and men's is raised by 0.4
-    `bias` at equal answers. The outcome is (education · occupations + occupation) · 3 + hours.
+    on levels 0, 1, …; occupation increases with education and, by `bias`, for men; hours
+    (part-time, full-time, more) increase with `bias` for men and peak in the middle ages. Each is a
+    discretised normal variable. Pr(income is high) is logistic in all of them, and that of men is
+    raised by 0.4 `bias` at equal answers. The outcome is (education · occupations + occupation) · 3
+    + hours.
     """
     joint = census_joint(ages, educations, occupations, bias)
     if secrets == 1:
@@ -95,8 +94,8 @@ def census(
 
 
 def census_joint(ages: int, educations: int, occupations: int, bias: float) -> Array:
-    """p(sex, age group, income, outcome) [2, ages, 2, educations · occupations · 3] of `census`;
-    sex 1 is a man.
+    """Return p(sex, age group, income, outcome) [2, ages, 2, educations · occupations · 3] of
+    `census`; sex 1 is a man.
     """
     check_size(
         "census",
@@ -124,11 +123,11 @@ def census_joint(ages: int, educations: int, occupations: int, bias: float) -> A
 
 
 def _even(count: int) -> Array:
-    """So many numbers from 0 to 1, evenly; ½ alone."""
+    """Return `count` evenly spaced numbers from 0 to 1; ½ if count is 1."""
     return np.linspace(0.0, 1.0, count) if count > 1 else np.array([0.5])
 
 
 def _normal(deviation: Array, spread: float, axis: int) -> Array:
-    """exp(−½ (deviation/spread)²), scaled to sum to one along an axis."""
+    """Return exp(−½ (deviation/spread)²), scaled to sum to one along an axis."""
     weight = np.exp(-0.5 * (deviation / spread) ** 2)
     return np.asarray(weight / weight.sum(axis=axis, keepdims=True))

@@ -1,9 +1,9 @@
-"""Heterogeneous sensors: pooled counts against counts by group.
+"""Heterogeneous sensors: pooled counts compared with counts by group.
 
 Sensor s reports the bin of weight_y·Y + a_s X + N(0, σ_s²), with the paper's X, Y, weight_y = 0.6
-and bin edges. A sensor with a large a_s responds strongly to what is private. Pooling the counts
-forgets which sensor said what; counting by groups does not, see docs/how-to/many-sensors.md. All
-weights and deviations are assumed.
+and bin edges. A sensor with a large a_s responds strongly to the private variable. Pooling the
+counts loses the information which sensor reported which bin; counting by groups keeps it, see
+docs/how-to/many-sensors.md. All weights and deviations are assumed.
 
 Source: docs/theory.md, section 19; the sensors of its reference 1 are identical.
 """
@@ -26,7 +26,7 @@ from discreet.problems.sensors.several import grouped_sensors, mixed_sensors
 
 _Bins = Annotated[int, Whole("bins of each sensor, cut as in paper-single", 2)]
 _Correlation = Annotated[
-    float, Means("correlation of X and Y; p(x) and p(y) stay .7, .3 and .5, .5")
+    float, Means("correlation of X and Y; p(x) and p(y) stay 0.7, 0.3 and 0.5, 0.5")
 ]
 
 
@@ -48,11 +48,10 @@ def multi_mixed(
         Whole("1: pooled counts; g: separate counts of g groups of neighbours; M: every report"),
     ] = 1,
 ) -> Array:
-    """Heterogeneous sensors, ordered by how strongly they respond to X: pooled counts, or counts by
-    group.
+    """Heterogeneous sensors, ordered by their response to X: pooled counts, or counts by group.
 
     The pooled counts have a Poisson-multinomial law. Outcomes are in the order of
-    `sensors.count_vectors`, by group in that of `sensors.grouped_count_vectors`.
+    `sensors.count_vectors` or, by group, of `sensors.grouped_count_vectors`.
     """
     if groups > sensors:
         raise InputError(
@@ -95,7 +94,7 @@ def multi_groups(
     """Groups of identical sensors, each with its own weight of X: counts by group, or pooled.
 
     Counts by group are a sufficient statistic of all reports: nothing is lost. Outcomes are in the
-    order of `sensors.grouped_count_vectors`, pooled in that of `sensors.count_vectors`.
+    order of `sensors.grouped_count_vectors` or, pooled, of `sensors.count_vectors`.
     """
     counts = [
         whole(each, "sizes", 1, 10_000)
@@ -117,7 +116,7 @@ def multi_groups(
 def _finite(
     values: Sequence[float], what: str, count: int, least: float = -math.inf
 ) -> list[float]:
-    """As many finite numbers as asked for, all > least, or InputError."""
+    """Return `count` finite numbers, all > least; otherwise raise InputError."""
     numbers = [real(value) for value in as_list(values, what, f"{count} numbers")]
     if len(numbers) != count:
         raise InputError(f"{what} is {brief(values)}; give {count} numbers")
@@ -129,7 +128,7 @@ def _finite(
 
 
 def _prior(correlation: float) -> Array:
-    """p(x, y) [2, 2] with the paper's marginals and a correlation of X and Y."""
+    """Return p(x, y) [2, 2] with the paper's marginals and a correlation of X and Y."""
     [asked] = _finite([correlation], "correlation", 1)
     plain = paper_p_xy()
     covariance = asked * math.sqrt(math.prod(plain.sum(axis=1)) * math.prod(plain.sum(axis=0)))

@@ -17,8 +17,8 @@ from discreet.problems.sensors.several import iid_sensors
 
 
 def paper_edges(bins: int) -> Array:
-    """Edges [bins + 1]: −∞, .2, .5, .8, ∞ for four bins, otherwise −∞, linspace(−.5, 1.5, bins −
-    1), ∞; bins ≥ 2.
+    """Return edges [bins + 1]: −∞, 0.2, 0.5, 0.8, ∞ for four bins, otherwise −∞, linspace(−0.5,
+    1.5, bins − 1), ∞; bins ≥ 2.
     """
     bins = whole(bins, "bins", 2)
     if bins == len(PAPER_EDGES) - 1:
@@ -31,11 +31,12 @@ def paper_edges(bins: int) -> Array:
 def paper_single(
     bins: Annotated[
         int,
-        Whole(("number of bins of Z; 4 are cut at .2, .5, .8, others evenly over [−.5, 1.5]"), 2),
+        Whole("number of bins of Z; 4 are cut at 0.2, 0.5, 0.8, others evenly in [−0.5, 1.5]", 2),
     ] = 4,
 ) -> Array:
-    """The paper's single sensor: Z = 0.6 Y + 0.4 X + noise, binned; N = bins (two bins are cut at
-    .5).
+    """The paper's single sensor: Z = 0.6 Y + 0.4 X + noise, binned; N = bins.
+
+    Two bins are cut at 0.5.
     """
     return paper_p_xy()[:, :, None] * paper_conditional(paper_edges(bins))
 

@@ -26,13 +26,13 @@ def random_joint(
     concentration: float,
     rng: np.random.Generator,
 ) -> Array:
-    """A joint [n, m, N] of gamma(concentration) entries, each zeroed with probability `sparsity`,
-    scaled to sum to one.
+    """Return a joint [n, m, N] of gamma(concentration) entries, each zeroed with probability
+    `sparsity`, scaled to sum to one.
 
-    The largest entry of every outcome stays, so that every outcome can happen.
+    The largest entry of every outcome stays, so that every outcome has a positive probability.
     """
-    # Boosted and taken in logarithms: gamma variates of small shape underflow, and a column of
-    # zeros would be left.
+    # Gamma variates of small shape underflow, which could leave a column of zeros. So variates of
+    # a larger shape are drawn, and their logarithms are shifted.
     raw = np.log(rng.gamma(concentration + 1.0, size=(n, m, outcomes)))
     raw += np.log1p(-rng.random((n, m, outcomes))) / concentration
     joint = np.exp(raw - raw.max())
@@ -48,15 +48,15 @@ def dirichlet(
     m: Public = 3,
     N: Outcomes = 100,
     sparsity: Annotated[
-        float, Number(("probability that an entry is zero, in [0, 1]"), zero=True, most=1.0)
+        float, Number("probability that an entry is zero, in [0, 1]", zero=True, most=1.0)
     ] = 0.3,
     concentration: Annotated[
         float, Number("shape of the gamma entries: small is uneven, 1 is uniform on the simplex")
     ] = 1.0,
     seed: Seed = 0,
 ) -> Array:
-    """Random sparse joint tensor: a point drawn from a symmetric Dirichlet law, with
-    random zeros.
+    """Random sparse joint tensor: a point drawn from a symmetric Dirichlet law, with random
+    zeros.
     """
     return random_joint(
         n, m, N, sparsity=sparsity, concentration=concentration, rng=np.random.default_rng(seed)
@@ -87,13 +87,15 @@ def mixture(
     check_size("mixture", {"n·m + N": n * m + N, "d": d})
     rng = np.random.default_rng(seed)
     means = spread * rng.standard_normal((n * m, d))
-    # a concentration that keeps weights away from zero
+    # This concentration keeps the weights away from zero.
     weights = rng.dirichlet(np.full(means.shape[0], 5.0))
     return (_posteriors(means, weights, N, rng) / N).reshape(n, m, N)
 
 
 def _posteriors(means: Array, weights: Array, points: int, rng: np.random.Generator) -> Array:
-    """p(component given point) [components, points] of a sample of the mixture, by log-sum-exp."""
+    """Return p(component given point) [components, points] of a sample of the mixture, by
+    log-sum-exp.
+    """
     posterior = np.empty((means.shape[0], points))
     offset = np.log(weights) - 0.5 * (means**2).sum(axis=1)  # |z|² is common to all components
     at_once = 1 << 17
@@ -126,8 +128,7 @@ def weighted_mixture(
 ) -> Array:
     """A Gaussian mixture on scattered points, each point an outcome weighted by its density.
 
-    Density of component (x, y) at points from a wider Gaussian; p(x, y) is uniform on the simplex
-    before it is scaled.
+    The points are drawn from a wider Gaussian; p(x, y) is uniform on the simplex before scaling.
     """
     check_size("weighted-mixture", {"n": n, "m": m, "N": N, "d": d})
     rng = np.random.default_rng(seed)

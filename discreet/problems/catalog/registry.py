@@ -1,9 +1,8 @@
-"""The registry of catalog entries: which exist, their parameters, and how they are built from
-words.
+"""The registry of catalog entries: their names, their parameters, and how they are built from text.
 
 An entry is written as a pure function of its own parameters (a random one takes a seed) that
-returns a joint tensor. The registry makes a builder of it, which also takes a budget and gives the
-problem its name. What a parameter means and which values it takes stand once, in the annotations of
+returns a joint tensor. The registry turns it into a builder, which also takes a budget and names
+the problem. The meaning and the valid values of a parameter are stated once, in the annotations of
 the signature, so that Python, the command line and `discreet problems` cannot disagree.
 """
 
@@ -27,19 +26,19 @@ from discreet.problems.constraint import LeakageBudget
 from discreet.problems.problem import Problem, shares_of_bayes
 
 DEFAULT_FRACTION = 0.5
-"""Budget of a catalog problem when none is given: this share of what the Bayes rule leaks."""
+"""Default budget of a catalog problem, as a share of the leakage of the Bayes rule."""
 
 FAMILIES = ("paper", "sensors", "random", "application", "survey", "adversarial")
-"""The kinds of entries, in the order in which they are listed."""
+"""The families of entries, in the order of listing."""
 
 
 @dataclass(frozen=True)
 class Means:
-    """What a parameter means, in its annotation: `Annotated[str, Means("private column")]`.
+    """The meaning of a parameter, in its annotation: `Annotated[str, Means("private column")]`.
 
-    checked   gives the value as the entry's function gets it, or raises InputError; from the value
-              and its name
-    is_size   whether the arrays of the problem grow with it
+    checked   from the value and the name of the parameter, returns the value for the entry's
+              function, or raises InputError
+    is_size   True if the arrays of the problem grow with it
     """
 
     meaning: str
@@ -48,8 +47,8 @@ class Means:
 
 
 def Whole(meaning: str, least: int = 1, most: float = 2.0**64) -> Means:  # noqa: N802 (stands where types do)
-    """An integer of at least `least`, at most `most`; a size, unless it may be 0 or has a `most` of
-    its own.
+    """An integer from `least` to `most`; it counts as a size unless 0 is allowed or `most` is
+    given.
     """
     return Means(
         meaning, lambda value, name: whole(value, name, least, most), least > 0 and most == 2.0**64
@@ -63,8 +62,8 @@ def Number(meaning: str, zero: bool = False, most: float = 1e100) -> Means:  # n
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of an entry: its name, its default (whose type is its type) and
-    what it means.
+    """One parameter of an entry: its name, its default (whose type is the type of the parameter)
+    and its meaning.
     """
 
     name: str
@@ -78,11 +77,11 @@ class Entry:
 
     name         the name that users type
     family       one of `FAMILIES`
-    summary      the first sentence of its docstring
+    summary      the first paragraph of its docstring
     parameters   in the order of the builder's signature
     extra        the extra of discreet that its data needs ("" = base install)
-    build        the builder: by keyword its parameters, a measure, and one of budget, equivocation
-                 (nats) and fraction
+    build        the builder, called with the parameters as keywords, a measure, and one of budget,
+                 equivocation (nats) and fraction
     """
 
     name: str
@@ -93,7 +92,7 @@ class Entry:
     build: Callable[..., Problem]
 
     def title(self, **values: Any) -> str:
-        """The name, with those parameters that differ from their defaults:
+        """Return the name with the parameters that differ from their defaults, such as
         paper-single(bins=64).
         """
         changed = [
@@ -106,13 +105,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Budget:
-    """The four ways to give a budget, at most one of them; without any the problem keeps its own.
+    """The four ways to give a budget, at most one of them; without any, the problem keeps its own.
 
     leakage        ε in nats, ≥ 0; inf for no constraint
     equivocation   H0 in nats, ≤ H(X)
     perfect        ε = 0
-    fraction       ε = fraction · I_MAP ≥ 0, I_MAP what the Bayes rule leaks: 0 is perfect privacy,
-                   1 a slack budget
+    fraction       ε = fraction · I_MAP ≥ 0, where I_MAP is the leakage of the Bayes rule: 0 is
+                   perfect privacy, 1 a slack budget
     """
 
     leakage: float | None = None
@@ -122,12 +121,12 @@ class Budget:
 
     @property
     def given(self) -> bool:
-        """Whether any is."""
+        """True if any of them is given."""
         return any(value is not None and value is not False for value in vars(self).values())
 
     def apply(self, model: Problem, measure: str | Measure | None = None) -> Problem:
-        """The same model under this budget, of several constraints each; by its own measures or the
-        given one.
+        """Return the same model under this budget, applied to each constraint; by its own measures
+        or the given one.
 
         Raises InputError if more than one budget is given, or one is out of range.
         """
@@ -161,31 +160,31 @@ class Budget:
         )
 
 
-_LARGEST = 100_000_000  # product of the sizes of a problem: 16 s and 4 GiB to build at most
+_LARGEST = 100_000_000  # largest product of the sizes of a problem: at most 16 s and 4 GiB
 _ENTRIES: dict[str, Entry] = {}
 
 
 def register(
     family: str, *, extra: str = ""
 ) -> Callable[[Callable[..., Array | Problem]], Callable[..., Problem]]:
-    """Decorator that makes a builder of a model and enters it. Annotations explain every parameter
-    (`Means`).
+    """Return a decorator that turns a model into a builder and registers it. Annotations explain
+    every parameter (`Means`).
 
-    The entry's name is the function's, with hyphens; its summary the first sentence of the
-    docstring.
+    The name of the entry is that of the function, with hyphens; its summary is the first paragraph
+    of the docstring.
 
-    The model returns a joint tensor [n, m, N], whose sum may be off one by rounding, or a
-    `Problem`. The builder takes the model's parameters, and by keyword the measure of leakage and
-    at most one of budget, equivocation (nats) and fraction. Without these a problem with a finite
-    budget keeps it, and others get `DEFAULT_FRACTION` of the Bayes rule's leakage.
+    The model returns a joint tensor [n, m, N], whose sum is one up to rounding, or a `Problem`. The
+    builder takes the parameters of the model, and as keywords the measure of leakage and at most
+    one of budget, equivocation (nats) and fraction. Without these, a problem with a finite budget
+    keeps it, and others get `DEFAULT_FRACTION` of the leakage of the Bayes rule.
 
     Raises ValueError for a name that is taken, an unknown family, or a parameter without a default
-    or an explanation: mistakes in the entry's code, found at import.
+    or an explanation: mistakes in the code of the entry, found at import.
     """
 
     def enter(model: Callable[..., Array | Problem]) -> Callable[..., Problem]:
         name = model.__name__.replace("_", "-")
-        summary = (inspect.getdoc(model) or "").partition("\n")[0].rstrip(".")
+        summary = " ".join((inspect.getdoc(model) or "").partition("\n\n")[0].split()).rstrip(".")
         if name in _ENTRIES:
             raise ValueError(
                 f"the catalog already has an entry named {name!r}; choose another name"
@@ -221,7 +220,7 @@ def register(
             values = {key: means[key].checked(value, key) for key, value in given.arguments.items()}
             check_size(name, {key: value for key, value in values.items() if means[key].is_size})
             try:
-                with np.errstate(all="ignore"):  # what is not finite is refused
+                with np.errstate(all="ignore"):  # entries that are not finite are refused
                     made = model(**values)
                     title = _ENTRIES[name].title(**given.arguments)
                     if not isinstance(made, Problem):
@@ -251,7 +250,7 @@ def register(
 
 
 def check_size(name: str, sizes: Mapping[str, int]) -> None:
-    """Refuse sizes whose product is above `_LARGEST`."""
+    """Raise InputError for sizes whose product is above `_LARGEST`."""
     if math.prod(sizes.values()) > _LARGEST:
         words = ", ".join(f"{key}={brief(value, 25)}" for key, value in sizes.items())
         raise InputError(
@@ -261,12 +260,12 @@ def check_size(name: str, sizes: Mapping[str, int]) -> None:
 
 
 def entries() -> tuple[Entry, ...]:
-    """All entries, family by family."""
+    """Return all entries, family by family."""
     return tuple(sorted(_ENTRIES.values(), key=lambda found: FAMILIES.index(found.family)))
 
 
 def entry(name: str) -> Entry:
-    """The entry of that name; InputError, listing the names, if there is none."""
+    """Return the entry of that name; InputError, listing the names, if there is none."""
     found = _ENTRIES.get(name)
     if found is None:
         names = ", ".join(each.name for each in entries())
@@ -285,12 +284,13 @@ def build(
     measure: str | Measure | None = None,
     **parameters: Any,
 ) -> Problem:
-    """Build a catalog problem. Parameters given as strings are read as the type of their default.
+    """Build a catalog problem. Parameters given as strings are converted to the type of their
+    default.
 
-    budget, equivocation (nats) and fraction (of the Bayes rule's leakage) exclude one another;
-    without any the entry's own default holds, half of the Bayes rule's leakage unless its summary
-    says otherwise. The leakage is counted by `measure`, mutual information by default. Raises
-    InputError.
+    At most one of budget, equivocation (nats) and fraction (of the leakage of the Bayes rule) may
+    be given; without any, the default of the entry applies, which is half of the leakage of the
+    Bayes rule unless its summary states otherwise. The leakage is that of `measure`, by default
+    mutual information. Raises InputError.
     """
     found = entry(name)
     known = {p.name: p for p in found.parameters}
@@ -323,8 +323,8 @@ def _parse(owner: str, parameter: Parameter, text: str) -> Any:
 
 
 def _kind(default: Any) -> tuple[str, Callable[[str], Any]]:
-    """What a parameter with this default accepts, in words, and its reader, which raises
-    ValueError.
+    """Return a description of what a parameter with this default accepts, and its reader, which
+    raises ValueError.
     """
     if isinstance(default, tuple):
         read = _kind(default[0])[1] if default else _read_number

@@ -1,8 +1,8 @@
-"""Two survey tables of real answers that ship inside statsmodels (extra "data"; nothing is
+"""Two survey tables of real answers that ship with statsmodels (extra "data"; nothing is
 downloaded).
 
 The table is the whole population of the model: p(x, y, z) is the smoothed frequency of the
-respondents' answers, see `discreet.problems.samples` for what binning and smoothing do.
+respondents' answers; see `discreet.problems.samples` for the effect of binning and smoothing.
 
 Sources: American National Election Study 1996, as in statsmodels.datasets.anes96 (944 respondents);
 R. C. Fair, "A Theory of Extramarital Affairs", J. Political Economy 86 (1978), as in
@@ -37,7 +37,7 @@ _Bins = Annotated[
     Means("quantile bins of the columns of z: one number for all, or one per column"),
 ]
 _Smoothing = Annotated[
-    float, Number(("pseudo-records per cell, spread as p(x, y) of the whole sample"), zero=True)
+    float, Number("pseudo-records per cell, spread as p(x, y) of the whole sample", zero=True)
 ]
 _Least = Annotated[int, Whole("cells with fewer respondents are gathered into one outcome", 0)]
 
@@ -52,11 +52,10 @@ def anes96(
     smoothing: _Smoothing = DEFAULT_SMOOTHING,
     min_count: _Least = 0,
 ) -> Problem:
-    """944 voters of 1996: X: the vote; Y: income class; Z: age, TV news, education, left–right
-    self-placement.
+    """944 voters of 1996: X: the vote; Y: income class; Z: age, TV news, education, self-placement.
 
-    Guess a voter's income class from a short questionnaire without telling whether the vote went to
-    Clinton or Dole.
+    Guess the income class of a voter from a short questionnaire without revealing whether the vote
+    went to Clinton or Dole. The self-placement is from left to right.
 
     Columns: popul, TVnews, selfLR, ClinLR, DoleLR, PID, age, educ, income, vote, logpopul. A
     private column with more than ten values is refused; y is cut into `y_classes` quantile classes.
@@ -78,11 +77,10 @@ def fair(
     smoothing: _Smoothing = DEFAULT_SMOOTHING,
     min_count: _Least = 0,
 ) -> Problem:
-    """6366 married women: X: any affair; Y: rating of the marriage; Z: age, years, children,
-    religion, education.
+    """6366 married women: X: any affair; Y: rating of the marriage; Z: facts about the woman.
 
-    Guess how a woman rates her marriage from plain facts about her, without telling whether she had
-    an affair.
+    Guess how a woman rates her marriage from age, years married, children, religion and education,
+    without revealing whether she had an affair.
 
     By default the rating is in two classes: very good (5, the answer of 42%) and less. Columns:
     rate_marriage, age, yrs_married, children, religious, educ, occupation, occupation_husb,
@@ -146,7 +144,7 @@ def _survey(
 
 
 def _classes(values: NDArray[Any], classes: int) -> NDArray[Any]:
-    """Quantile classes, each named by its largest value; equal quantiles merge."""
+    """Return quantile classes, each named by its largest value; equal quantiles merge."""
     classes = min(classes, values.size)
     cuts = np.unique(
         np.quantile(values, np.arange(1, classes + 1) / classes, method="inverted_cdf")
@@ -155,7 +153,9 @@ def _classes(values: NDArray[Any], classes: int) -> NDArray[Any]:
 
 
 def _labels(values: NDArray[Any]) -> NDArray[Any]:
-    """Whole numbers as they are, others by their rank: fractions are no labels."""
+    """Return whole numbers unchanged, and the ranks of other numbers, since fractions are not
+    labels.
+    """
     return (
         values
         if (values == np.floor(values)).all()
@@ -164,8 +164,8 @@ def _labels(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _table(name: str) -> dict[str, NDArray[Any]]:
-    """The columns of a file in statsmodels, which is not imported for that: it would
-    import pandas.
+    """Return the columns of a file in statsmodels without importing it, which would import
+    pandas.
     """
     package = find_spec("statsmodels")
     if package is None or package.origin is None:

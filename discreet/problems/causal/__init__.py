@@ -1,3 +1,3 @@
-"""Guesses over time: problems whose measurements come one after the other, and each guess is made
-from those so far.
+"""Guesses over time: measurements come one after another, and each guess is made from the
+measurements so far.
 """

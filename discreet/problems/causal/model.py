@@ -1,5 +1,5 @@
-"""The causal problem: guesses over time, each made from the measurements so far, that together leak
-at most a budget.
+"""The causal problem: guesses over time, each made from the measurements so far, whose joint
+leakage is at most a budget.
 
     minimise Σ p(z^T) q(ŷ^T ‖ z^T) loss   over causal kernels   with   I(X; Ŷ_1 … Ŷ_T) ≤ ε,
 
@@ -7,7 +7,7 @@ where q(ŷ^T ‖ z^T) = Π_t q_t(ŷ_t given ŷ_1 … ŷ_{t−1}, z_1 … z_t) an
 guess (no feedback). X may be a whole trajectory. Without the order of time it is an ordinary
 `Problem` whose outcomes are sequences of measurements.
 
-Source: docs/theory.md, section 24; the question is that of the paper's authors, its reference 1.
+Source: docs/theory.md, section 24; the authors of the paper, its reference 1, posed the question.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
 
 _LARGEST = 1 << 24
-"""Entries of an array over all sequences, above which `from_chain` refuses."""
+"""Largest number of entries of an array over all sequences in `from_chain`."""
 
 _VANISHED = 1e-300
-"""More than what a product that is not exact, as it is below 1e-290, loses."""
+"""Upper bound of the error of `exact_product` for products below 1e-290, which are not exact."""
 
 
 @dataclass(frozen=True, init=False, eq=False)
 class CausalProblem(Constrained):
     """A privacy-aware estimation problem over T steps of time. Immutable.
 
-    tree         how many guesses and measurements there are at every step
-    noncausal    the same without the order of time: a `Problem` whose estimators see all
-                 measurements before they guess, so that its optimum is at most that of this problem
+    tree         the numbers of guesses and measurements at every step
+    noncausal    the problem without the order of time: a `Problem` whose estimators see all
+                 measurements before they guess, so that its optimum is a lower bound
     """
 
     kind: ClassVar[Literal[Kind.STEPS]] = Kind.STEPS
@@ -71,7 +71,7 @@ class CausalProblem(Constrained):
         equivocation: float | None = None,
         name: str = "",
     ) -> None:
-        """Validate and freeze.
+        """Validate the input and freeze.
 
         p_xz     private joint p(x_j, z_1 … z_T) [n, N_1, …, N_T]; X is whatever must stay hidden,
                  such as a trajectory
@@ -120,17 +120,17 @@ class CausalProblem(Constrained):
         loss_matrix: Any = None,
         name: str = "",
     ) -> CausalProblem:
-        """The problem of a Markov chain that is measured at every step.
+        """Return the problem of a Markov chain that is measured at every step.
 
         initial       law of the first state [S]
         transition    Pr(next state given state) [S, S], rows sum to one
         observation   Pr(measurement given state) [S, N], rows sum to one
         steps         T
         private       for each state the index of its private value X_t [S]; the whole trajectory
-                      X_1 … X_T is to be hidden
+                      X_1 … X_T is private
         public        for each state the index of its public value Y_t [S], which is guessed at
                       every step
-        loss_matrix   loss of guessing i when the truth is k [m, guesses]; 0/1 by default
+        loss_matrix   loss of guessing i when the truth is k [m, guesses]; default: 0/1 loss
 
         The loss is the mean over the steps: under 0/1 loss, the expected share of wrong guesses.
         Raises InputError.
@@ -180,7 +180,7 @@ class CausalProblem(Constrained):
         equivocation: float | None = None,
         measure: str | Measure | None = None,
     ) -> Self:
-        """The same model under another budget."""
+        """Return the same model under another budget."""
         other = type(self).__new__(type(self))
         other._fill(
             self.tree,
@@ -189,11 +189,11 @@ class CausalProblem(Constrained):
         return other
 
     def alone(self, step: int, budget: float) -> Problem:
-        """The ordinary problem of the guess at one step, 1 to T, from the measurements up to then,
-        about the same X.
+        """Return the ordinary problem of the guess at one step, 1 to T, from the measurements up to
+        then, about the same X.
 
-        All other guesses are their first values, which adds the same to every loss if losses of
-        steps add up. Raises InputError.
+        All other guesses are fixed to their first values, which adds a constant to the loss if the
+        losses of steps add up. Raises InputError.
         """
         whole(step, "step", 1, self.steps)
         count = self.tree.guesses[step - 1]
@@ -207,32 +207,32 @@ class CausalProblem(Constrained):
 
     @property
     def steps(self) -> int:
-        """T."""
+        """The number of steps T."""
         return self.tree.steps
 
     @property
     def name(self) -> str:
-        """A title without meaning to the code."""
+        """A title, without effect on results."""
         return self.noncausal.name
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The constraint."""
+        """The only constraint, as a tuple."""
         return self.noncausal.terms
 
     @property
     def m(self) -> int:
-        """Number of sequences of guesses."""
+        """The number of sequences of guesses."""
         return self.noncausal.m
 
     @property
     def N(self) -> int:  # noqa: N802 (the symbol of the theory)
-        """Number of sequences of measurements."""
+        """The number of sequences of measurements."""
         return self.noncausal.N
 
     @property
     def p_x(self) -> Array:
-        """π_j = p(x_j) [n]."""
+        """The prior π_j = p(x_j) [n]."""
         return self.noncausal.p_x
 
     @property
@@ -241,16 +241,17 @@ class CausalProblem(Constrained):
 
     @property
     def constant_errors(self) -> Array:
-        """Error probability of always making the same sequence of guesses [m_1 ⋯ m_T]."""
+        """Error probabilities of the constant sequences of guesses [m_1 ⋯ m_T]."""
         return self.noncausal.constant_errors
 
     def least(
         self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
     ) -> tuple[float, ...]:
-        """Minima over each guess, sums over each measurement, from the last step to the first.
+        """Return the least expected tilted loss by backward induction: minima over each guess, sums
+        over each measurement.
 
-        The tilted losses are added up in double-double, from products without error but for what
-        underflows.
+        The tilted losses are added in double-double, from products that are exact except for
+        underflow.
         """
         model = self.noncausal
         costs: DoubleDouble = (model.loss, np.zeros_like(model.loss))
@@ -263,27 +264,27 @@ class CausalProblem(Constrained):
 
     @cached_property
     def bayes_rule(self) -> CausalRule:
-        """The causal rule of least loss, ignoring privacy; ties go to the first guess."""
+        """The causal rule of least loss without privacy; ties go to the first guess."""
         return CausalRule(
             self.tree, self.tree.of_labels(self.tree.best_labels(self.noncausal.loss))
         )
 
     @cached_property
     def bayes_error(self) -> float:
-        """Error probability of `bayes_rule`: no causal rule does better."""
+        """The error probability of `bayes_rule`, a lower bound for every causal rule."""
         return self.tree.least(self.noncausal.loss)
 
     @cached_property
     def bayes_leakage(self) -> float:
-        """What `bayes_rule` leaks, nats; larger budgets are slack."""
+        """The leakage of `bayes_rule` in nats; larger budgets are slack."""
         return self.leakage(self.bayes_rule)
 
     def leakage(self, rule: CausalRule) -> float:
-        """I(X; Ŷ_1 … Ŷ_T) of a rule, nats."""
+        """Return I(X; Ŷ_1 … Ŷ_T) of a rule in nats."""
         return self.noncausal.leakage(rule.dense())
 
     def error_probability(self, rule: CausalRule) -> float:
-        """The expected loss of a rule."""
+        """Return the expected loss of a rule."""
         return self.noncausal.error_probability(rule.dense())
 
     def __repr__(self) -> str:
@@ -296,7 +297,7 @@ class CausalProblem(Constrained):
 
 
 def _rows(values: Any, what: str, states: int) -> Array:
-    """Conditional laws [S, ·]."""
+    """Return conditional laws [S, ·] after checking them."""
     found = mass_array(values, what, 2, "[S, ·]")
     if len(found) != states:
         raise InputError(
@@ -312,7 +313,7 @@ def _rows(values: Any, what: str, states: int) -> Array:
 
 
 def _labels(values: Any, what: str, states: int) -> Any:
-    """Indices [S] of values, of which each up to the largest occurs."""
+    """Return indices [S] of values after checking that each index up to the largest occurs."""
     found = as_numbers(values, what, "[S]")
     if found.shape != (states,) or not np.array_equal(
         np.unique(found), np.arange(np.unique(found).size)
@@ -325,7 +326,7 @@ def _labels(values: Any, what: str, states: int) -> Any:
 
 
 def _trajectories(first: Array, move: Array, seen: Array, hidden: Any, n: int, steps: int) -> Array:
-    """p(x_1 … x_T, z_1 … z_T) [n^T, N^T], by the forward pass of hidden Markov models."""
+    """Return p(x_1 … x_T, z_1 … z_T) [n^T, N^T], by the forward pass of hidden Markov models."""
     emitted = np.eye(n)[hidden][:, :, None] * seen[:, None, :]  # [S, n, N]
     reached = first[:, None, None] * emitted
     for _ in range(1, steps):
@@ -337,7 +338,9 @@ def _trajectories(first: Array, move: Array, seen: Array, hidden: Any, n: int, s
 
 
 def _smooth(first: Array, move: Array, seen: Array, steps: int) -> list[Array]:
-    """p(state at step t, z_1 … z_T) [S, N^T] of every step, by the passes forward and backward."""
+    """Return p(state at step t, z_1 … z_T) [S, N^T] for every step, by the forward and backward
+    passes.
+    """
     forward = [first[:, None] * seen]
     for _ in range(1, steps):
         forward.append(np.einsum("rz,ra->rza", move.T @ forward[-1], seen).reshape(len(first), -1))
@@ -351,7 +354,7 @@ def _smooth(first: Array, move: Array, seen: Array, steps: int) -> list[Array]:
 
 
 READING_HIGH = ((0.05, 0.85), (0.3, 0.95))
-"""Pr(the meter reads high given X, Y): nobody or somebody home, heat pump off or on; assumed."""
+"""Pr(the meter reads high given X, Y): home empty or occupied, heat pump off or on; assumed."""
 
 
 def person_at_home(
@@ -364,13 +367,13 @@ def person_at_home(
     heating_home: float = 0.5,
     heating_away: float = 0.25,
 ) -> CausalProblem:
-    """A meter in a home that reads high or low at every step; at every step it is guessed whether
-    the heat pump runs.
+    """Return the problem of a meter in a home that reads high or low at every step, from which one
+    guesses at every step whether the heat pump runs.
 
-    X_t: nobody home or somebody home, a Markov chain in its stationary law, which leaves or returns
-    with these probabilities at a step. Y_t: the heat pump runs, drawn at every step with the
-    probability `heating_home` or `heating_away`. All numbers are assumed. budget in nats, or
-    `fraction` of what the causal Bayes rule leaks. Raises InputError.
+    X_t is whether somebody is home: a Markov chain in its stationary law, with these probabilities
+    of leaving and returning at a step. Y_t is whether the heat pump runs, drawn at every step with
+    the probability `heating_home` or `heating_away`. All numbers are assumed. budget in nats, or
+    `fraction` of the leakage of the causal Bayes rule. Raises InputError.
     """
     if (budget is None) == (fraction is None):
         raise InputError(

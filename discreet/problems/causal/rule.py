@@ -27,14 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, init=False, eq=False)
 class CausalRule(Rule):
-    """Kernels of T steps: how ŷ_t is drawn from what was measured and guessed up to then.
-    Immutable.
+    """Kernels of T steps: the law of ŷ_t given the measurements and guesses up to then. Immutable.
 
     tree      sizes of every step
     kernels   Pr(ŷ_t given ŷ_1 … ŷ_{t−1}, z_1 … z_t) [m_1 ⋯ m_{t−1}, m_t, N_1 ⋯ N_t] of every step,
               normalised over m_t; sequences are in lexicographic order
 
-    What is meant by stored kernels is their exact quotients by their totals.
+    Stored kernels represent their exact quotients by their totals.
     """
 
     kinds = frozenset({Kind.STEPS})
@@ -46,7 +45,7 @@ class CausalRule(Rule):
 
     def __init__(self, tree: Tree, kernels: Any) -> None:
         """Normalise and freeze. Raises InputError for another number of kernels, other shapes, or
-        what are no numbers.
+        entries that are not numbers.
         """
         given = as_list(kernels, "kernels", f"{tree.steps} arrays, one for each step")
         if len(given) != tree.steps:
@@ -65,8 +64,8 @@ class CausalRule(Rule):
 
     @classmethod
     def constant(cls, tree: Tree, guess: int) -> CausalRule:
-        """The rule that always makes the same sequence of guesses, by its index in lexicographic
-        order.
+        """Return the rule that always makes the same sequence of guesses, given by its index in
+        lexicographic order.
         """
         found = [np.zeros(tree.kernel_shape(step)) for step in range(1, tree.steps + 1)]
         for kernel, made in zip(found, np.unravel_index(guess, tree.guesses), strict=True):
@@ -75,18 +74,18 @@ class CausalRule(Rule):
 
     @classmethod
     def drawn(cls, tree: Tree, law: Array) -> CausalRule:
-        """The rule that draws a sequence of guesses from a law [m_1 ⋯ m_T], whatever
-        is measured.
+        """Return the rule that draws a sequence of guesses from a law [m_1 ⋯ m_T], independently of
+        the measurements.
         """
         return cls(tree, tree.kernels(np.repeat(law[:, None], tree.sizes(tree.steps)[1], axis=1)))
 
     @cached_property
     def weights(self) -> list[Array]:
-        """Pr(ŷ_1 … ŷ_t given z_1 … z_t) [m_1 ⋯ m_t, N_1 ⋯ N_t] for t = 0 … T."""
+        """The weights Pr(ŷ_1 … ŷ_t given z_1 … z_t) [m_1 ⋯ m_t, N_1 ⋯ N_t] for t = 0 … T."""
         return self.tree.weights(self.kernels)
 
     def fitted(self, problem: CausalProblem) -> Self:
-        """The rule itself; InputError for other sizes."""
+        """Return the rule itself; InputError for other sizes."""
         if self.tree != problem.tree:
             raise InputError(
                 f"the rule is {self} and the problem has {problem.tree}; give a rule "
@@ -95,20 +94,20 @@ class CausalRule(Rule):
         return self
 
     def discrete(self, problem: CausalProblem) -> Discrete:
-        """The problem without the order of time, in which the rule is the matrix of all guesses
-        given all measurements.
+        """Return the problem without the order of time, in which the rule is the matrix of all
+        guesses given all measurements.
         """
         return Discrete(problem.noncausal)
 
     def on_outcomes(self) -> Matrix:
-        """The matrix, normalised."""
+        """Return the rule as a normalised matrix."""
         return Matrix(normalise(self.dense()))
 
     def inexact(self, discrete: Discrete) -> Inexact:
-        """What the rounding of products of kernels may change.
+        """Return bounds of the rounding errors of products of kernels.
 
-        Of each of T factors: its exact quotient by a total of m terms, and its product; then the
-        total of a column.
+        Each of T factors contributes its exact quotient by a total of m terms, and its product; the
+        total of a column is rounded too.
         """
         tree = self.tree
         model: Problem = discrete.problem  # type: ignore[assignment]
@@ -117,8 +116,8 @@ class CausalRule(Rule):
         made = tree.weights(positive)[-1] > 0.0
         sure = bool(((stored == 1.0) == made).all())
         factors = sum(tree.guesses) + 4 * tree.steps + len(stored)
-        # Of a faint entry each product, and each of two quotients of `normalise`, loses at most
-        # half of SMALLEST.
+        # For a subnormal entry, each product, and each of two quotients of `normalise`, has an
+        # error of at most half of SMALLEST.
         faint = made & (stored < LEAST_EXACT)
         most = (tree.steps + 4) * SMALLEST
         loss = most * (1.0 + float(model.loss[faint].sum())) if faint.any() else 0.0
@@ -129,22 +128,23 @@ class CausalRule(Rule):
         )
 
     def blend_doubt(self, own: float) -> float:
-        """The rounding of the weights of both rules, and of their quotients."""
+        """Return the rounding error of the weights of both rules, and of their quotients."""
         return 2.0 * own + 8.0 * self.tree.steps * UNIT
 
     def draws_exactly(self, column: Array) -> bool:
-        """Whether the column has no draw: kernels of other laws are rounded."""
+        """Return True if the column has only one guess; kernels of other laws are rounded."""
         return bool(np.count_nonzero(column) == 1)
 
     def matrix(self, problem: CausalProblem) -> Array:
-        """The law of all guesses given all measurements."""
+        """Return the law of all guesses given all measurements."""
         return self.dense()
 
     def blended(self, share: float, other: CausalRule | Array) -> CausalRule:
-        """The rule that follows another one with probability `share`, decided once, before the
-        first guess.
+        """Return the rule that follows another one with probability `share`, decided once, before
+        the first guess.
 
-        other: may also be a law of sequences of guesses [m_1 ⋯ m_T], drawn whatever is measured.
+        other: a rule, or a law of sequences of guesses [m_1 ⋯ m_T], drawn independently of the
+        measurements.
         """
         if not isinstance(other, CausalRule):
             other = CausalRule.drawn(self.tree, other)
@@ -165,14 +165,14 @@ class CausalRule(Rule):
         return CausalRule(self.tree, kernels)
 
     def dense(self) -> Array:
-        """The rule as a matrix [m_1 ⋯ m_T, N_1 ⋯ N_T]: the law of all guesses given all
+        """Return the rule as a matrix [m_1 ⋯ m_T, N_1 ⋯ N_T]: the law of all guesses given all
         measurements.
         """
         return self.weights[-1]
 
     def probabilities(self, guessed: Sequence[int], measured: Sequence[int]) -> Array:
-        """The law [m_t] of guess t, given the indices of the t − 1 guesses and the t measurements
-        so far; InputError.
+        """Return the law [m_t] of guess t, given the indices of the t − 1 guesses and the t
+        measurements so far. Raises InputError.
         """
         step = len(measured)
         if not 1 <= step <= self.tree.steps or len(guessed) != step - 1:
@@ -202,7 +202,7 @@ class CausalRule(Rule):
 
 
 def _over_guesses(kernel: Array) -> Array:
-    """The kernel [M, m, K] normalised over m."""
+    """Return the kernel [M, m, K] normalised over m."""
     columns = normalise(kernel.transpose(1, 0, 2).reshape(kernel.shape[1], -1))
     return np.ascontiguousarray(
         columns.reshape(kernel.shape[1], len(kernel), -1).transpose(1, 0, 2)

@@ -1,5 +1,4 @@
-"""The tree of histories: what was measured and guessed so far, and sums over it in one backward
-pass.
+"""The tree of histories: measurements and guesses so far, and sums over it in one backward pass.
 
 A guess ŷ_t may depend on z_1 … z_t and on ŷ_1 … ŷ_{t−1}. With M_t = m_1 ⋯ m_t sequences of guesses
 and K_t = N_1 ⋯ N_t of measurements, both in lexicographic order, every array over histories is
@@ -25,7 +24,7 @@ from discreet.numerics.rounding import UNIT
 
 @dataclass(frozen=True)
 class Tree:
-    """How many guesses and measurements there are at each of the T steps.
+    """The numbers of guesses and measurements at each of the T steps.
 
     guesses        m_1 … m_T
     measurements   N_1 … N_T
@@ -36,21 +35,23 @@ class Tree:
 
     @property
     def steps(self) -> int:
-        """T."""
+        """The number of steps T."""
         return len(self.guesses)
 
     def sizes(self, step: int) -> tuple[int, int]:
-        """(M_t, K_t): how many sequences of guesses and of measurements there are up to a step from
-        0 to T.
+        """Return (M_t, K_t): the numbers of sequences of guesses and of measurements up to a step
+        from 0 to T.
         """
         return math.prod(self.guesses[:step]), math.prod(self.measurements[:step])
 
     def kernel_shape(self, step: int) -> tuple[int, int, int]:
-        """Shape [M_{t−1}, m_t, K_t] of the kernel of a step from 1 to T."""
+        """Return the shape [M_{t−1}, m_t, K_t] of the kernel of a step from 1 to T."""
         return self.sizes(step - 1)[0], self.guesses[step - 1], self.sizes(step)[1]
 
     def weights(self, kernels: Sequence[Array]) -> list[Array]:
-        """Pr(ŷ_1 … ŷ_t given z_1 … z_t) [M_t, K_t] of every step t = 0 … T: products of kernels."""
+        """Return Pr(ŷ_1 … ŷ_t given z_1 … z_t) [M_t, K_t] for t = 0 … T, the products of
+        kernels.
+        """
         found = [np.ones((1, 1))]
         for step, kernel in enumerate(kernels, 1):
             before = np.repeat(found[-1], self.measurements[step - 1], axis=1)
@@ -58,11 +59,11 @@ class Tree:
         return found
 
     def kernels(self, last: Array) -> list[Array]:
-        """The kernels of weights [M_T, K_T] ≥ 0 of the last step; where none is positive they are
-        uniform.
+        """Return the kernels of weights [M_T, K_T] ≥ 0 of the last step; they are uniform where all
+        weights are 0.
 
-        Weights of earlier steps must not depend on later measurements; where they do by rounding,
-        their mean is taken.
+        Weights of earlier steps must not depend on later measurements; if they do because of
+        rounding, their mean is used.
         """
         found = list[Array]()
         reached = last
@@ -77,8 +78,8 @@ class Tree:
         return found[::-1]
 
     def least(self, costs: Array) -> float:
-        """The least Σ costs · weights over all kernels, costs [M_T, K_T]: minima over guesses, sums
-        over measurements.
+        """Return the minimum of Σ costs · weights over all kernels, for costs [M_T, K_T]: minima
+        over guesses, sums over measurements.
         """
         for step in range(self.steps, 0, -1):
             best = costs.reshape(self.kernel_shape(step)).min(axis=1)
@@ -86,12 +87,12 @@ class Tree:
         return float(costs[0, 0])
 
     def least_bound(self, costs: DoubleDouble, doubt: Array) -> tuple[float, float, float]:
-        """Numbers whose exact sum is at most `least` of all costs that differ by at most `doubt`
-        from these [M_T, K_T].
+        """Return numbers whose exact sum is at most `least` for all costs that differ by at most
+        `doubt` from these [M_T, K_T].
 
-        Beside each value goes how much it may be too large; a guess whose cost is larger by more
-        than its own doubt cannot be the least and adds none. A sum of two double-doubles errs by
-        under 4 u² of their sizes.
+        Each value carries an upper bound of its error; a guess whose cost exceeds the least by more
+        than its doubt cannot be the minimum and adds none. The error of a sum of two double-doubles
+        is below 4 u² of their sizes.
         """
         high, low = costs
         for step in range(self.steps, 0, -1):
@@ -114,8 +115,8 @@ class Tree:
         return float(high[0, 0]), float(low[0, 0]), -float(doubt[0, 0])
 
     def best_labels(self, costs: Array) -> list[NDArray[np.intp]]:
-        """For each step the guesses [M_{t−1}, K_t] of kernels that reach `least`; ties go to the
-        first guess.
+        """Return, for each step, the guesses [M_{t−1}, K_t] of kernels that reach `least`; ties go
+        to the first guess.
         """
         found = list[NDArray[np.intp]]()
         for step in range(self.steps, 0, -1):
@@ -126,7 +127,7 @@ class Tree:
         return found[::-1]
 
     def of_labels(self, labels: Sequence[NDArray[np.intp]]) -> list[Array]:
-        """The kernels of guesses [M_{t−1}, K_t] without a draw."""
+        """Return the deterministic kernels of guesses [M_{t−1}, K_t]."""
         pairs = zip(labels, self.guesses, strict=True)
         return [
             np.asarray(each[:, None, :] == np.arange(m)[:, None], dtype=np.float64)

@@ -3,13 +3,13 @@
     single_sensor      one sensor, the bin of its measurement (`bins`)
     iid_sensors        M identical sensors, the counts per bin (`several`, `counts`)
     mixed_sensors      M sensors that may all differ, their pooled counts
-    grouped_sensors    counts by groups of identical sensors, which keep what pooled counts lose
+    grouped_sensors    counts by groups of identical sensors, which pooled counts do not distinguish
     index_sensors      every report of every sensor, for few sensors
 
-A sensor is any law Pr(it reports bin k given x_j, y_i); `binned_law` makes one from distributions
-and bin edges. Given (x, y) the sensors are independent; X and Y may depend on one another and take
-any number of values. A model that would need more memory than `max_bytes` is refused, with its size
-and what to do instead. `paper_sensor` holds the paper's parameters.
+A sensor is any law Pr(it reports bin k given x_j, y_i); `binned_law` computes one from
+distributions and bin edges. Given (x, y) the sensors are independent; X and Y may be dependent and
+take any number of values. A model that would need more memory than `max_bytes` is refused with its
+size and advice. `paper_sensor` contains the paper's parameters.
 
 Source: docs/theory.md, section 19. The public names are listed in `__init__.pyi`; each loads when
 it is first used.

@@ -1,4 +1,4 @@
-"""One sensor: the bin (e_k, e_{k+1}] into which a real measurement Z falls.
+"""One sensor: the bin (e_k, e_{k+1}] that contains a real measurement Z.
 
 Precision: an interval below the median is a difference of cdf values, one above it a difference of
 survival values, so that tail probabilities keep their *relative* precision.
@@ -29,7 +29,7 @@ from discreet.numerics.double_double import Array
 
 
 def single_sensor(distributions: Sequence[Sequence[Any]], p_xy: Any, edges: Any) -> Array:
-    """The joint tensor [n, m, N] of a binned measurement.
+    """Return the joint tensor [n, m, N] of a binned measurement.
 
     distributions   [n][m] frozen scipy.stats distributions of Z given (x_j, y_i); anything with
                     `cdf`, `sf` and `median`
@@ -37,7 +37,7 @@ def single_sensor(distributions: Sequence[Sequence[Any]], p_xy: Any, edges: Any)
     edges           increasing bin edges [N + 1], ±inf allowed at the ends; bin k is (e_k, e_{k+1}]
 
     Raises InputError for a bad p_xy, edges that do not increase, or a distribution with more than
-    1e-9 of its mass outside the edges (less is spread over the bins by normalising).
+    1e-9 of its mass outside the edges (less is distributed over the bins by normalising).
     """
     prior = check_prior(p_xy)
     bins = check_edges(edges)
@@ -49,7 +49,7 @@ def single_sensor(distributions: Sequence[Sequence[Any]], p_xy: Any, edges: Any)
 
 
 def binned_law(distributions: Sequence[Sequence[Any]], edges: Any) -> Array:
-    """Pr(bin k given x_j, y_i) [n, m, bins] of a sensor, the input of the models of several
+    """Return Pr(bin k given x_j, y_i) [n, m, bins] of a sensor, the input of the models of several
     sensors.
 
     distributions and edges as for `single_sensor`; for several sensors stack one such law per
@@ -81,14 +81,16 @@ def _masses(distribution: Any, bins: Array, j: int, i: int) -> Array:
 
 
 def check_edges(edges: Any) -> Array:
-    """Edges [N + 1] as float64: at least two, strictly increasing, no NaN; or InputError."""
+    """Return edges [N + 1] as float64: at least two, strictly increasing, no NaN; otherwise raise
+    InputError.
+    """
     bins = np.array(as_numbers(edges, "the row of edges", "[bins + 1]"))
     if bins.ndim != 1 or bins.size < 2:
         raise InputError(
             f"the edges have shape {list(bins.shape)}; give a row of at least two "
             "increasing numbers"
         )
-    # A comparison, not a difference: inf − inf is not a number.
+    # Compare instead of subtracting, because inf − inf is NaN.
     wrong = np.flatnonzero(~(bins[1:] > bins[:-1]))
     if wrong.size:
         k = int(wrong[0])
@@ -100,29 +102,29 @@ def check_edges(edges: Any) -> Array:
 
 
 def even_edges(bins: int, low: float, high: float) -> Array:
-    """Edges [bins + 1] of equally wide bins over [low, high], the outer two stretched to ±inf.
-    Raises InputError.
+    """Return edges [bins + 1] of equally wide bins over [low, high], with the outer two replaced by
+    ±inf. Raises InputError.
     """
     first = float(real_numbers("lower end", low, ()))
     last = float(real_numbers("upper end", high, ()))
-    with np.errstate(all="ignore"):  # what does not increase is refused
+    with np.errstate(all="ignore"):  # edges that do not increase are refused
         inner = np.linspace(first, last, whole(bins, "bins", 1, 1e8) + 1)[1:-1]
     return check_edges(np.concatenate([[-np.inf], inner, [np.inf]]))
 
 
 def interval_masses(distribution: Any, edges: Array) -> Array:
-    """Pr(e_k < Z ≤ e_{k+1}) [..., N] of a frozen distribution with checked edges [N + 1],
-    relatively precise in both tails.
+    """Return Pr(e_k < Z ≤ e_{k+1}) [..., N] of a frozen distribution with checked edges [N + 1],
+    with relative precision in both tails.
 
     A distribution whose parameters are columns [..., 1] gives one row each. If it has no survival
     function of its own (scipy's default is 1 − cdf, which has no digits left in the upper tail),
     light upper intervals are integrated from its density, which may refine the difference of cdf
-    values only within the rounding of the latter. Intervals much narrower than the distribution
-    lose relative digits: a mass p in the middle is known to about 1e-16/p.
+    values only within its rounding error. Intervals much narrower than the distribution lose
+    relative digits: a mass p in the middle has an error of about 1e-16/p.
     """
     if not (hasattr(distribution, "cdf") and hasattr(distribution, "sf")):
         raise InputError(
-            f"{brief(distribution)} is no distribution; give one with cdf and sf, "
+            f"{brief(distribution)} is not a distribution; give one with cdf and sf, "
             "such as one of scipy.stats"
         )
     below = np.asarray(distribution.cdf(edges))
@@ -148,8 +150,8 @@ def interval_masses(distribution: Any, edges: Array) -> Array:
 
 @dataclass(frozen=True)
 class NormalDensity:
-    """The normal law with a mean and a standard deviation σ > 0; unlike scipy.stats.norm it needs
-    no import of a second.
+    """The normal law with a mean and a standard deviation σ > 0; unlike scipy.stats.norm it does
+    not need an import of one second.
 
     Means [..., 1] give one row each to `interval_masses`. Raises InputError for numbers that are
     not finite, or σ ≤ 0.
@@ -181,64 +183,64 @@ class NormalDensity:
 
     @property
     def breakpoints(self) -> list[float]:
-        """Where its monotony changes."""
+        """The points between which the density is monotone."""
         return [float(self.mean)]
 
     @property
     def bends(self) -> list[float]:
-        """Where its curvature changes its sign."""
+        """The inflection points of the density."""
         return [float(self.mean - self.sigma), float(self.mean + self.sigma)]
 
     @property
     def ratio_family(self) -> Hashable:
-        """A key that densities of monotone ratios share."""
+        """A key shared by densities with monotone ratios."""
         return "normal", float(self.sigma)
 
     def pdf(self, z: Any) -> Array:
-        """Density at z."""
+        """Return the density at z."""
         x = np.minimum(np.abs(self._standard(z)), 1e100)
         return np.asarray(np.exp(-0.5 * x**2) / (math.sqrt(2.0 * math.pi) * self.sigma))
 
     def cdf(self, z: Any) -> Array:
-        """Pr(Z ≤ z)."""
+        """Return the probability Pr(Z ≤ z)."""
         from scipy.special import ndtr
 
         return np.asarray(ndtr(self._standard(z)))
 
     def sf(self, z: Any) -> Array:
-        """Pr(Z > z), relatively precise in the upper tail."""
+        """Return Pr(Z > z), with relative precision in the upper tail."""
         from scipy.special import ndtr
 
         return np.asarray(ndtr(-self._standard(z)))
 
     def ppf(self, p: Any) -> Array:
-        """Quantiles."""
+        """Return the quantiles of probabilities p."""
         from scipy.special import ndtri
 
         return np.asarray(self.mean + self.sigma * ndtri(p))
 
     def isf(self, p: Any) -> Array:
-        """Upper quantiles."""
+        """Return the upper quantiles of probabilities p."""
         from scipy.special import ndtri
 
         return np.asarray(self.mean - self.sigma * ndtri(p))
 
     def median(self) -> Any:
-        """The mean."""
+        """Return the median, which is the mean."""
         return self.mean
 
     def rvs(self, size: int, random_state: np.random.Generator) -> Array:
-        """Draws [size]."""
+        """Return an array of random draws [size]."""
         return random_state.normal(self.mean, self.sigma, size)
 
     def _standard(self, z: Any) -> Any:
-        with np.errstate(over="ignore"):  # infinitely many σ away
+        with np.errstate(over="ignore"):  # an infinite number of σ is allowed
             return (np.asarray(z, dtype=np.float64) - self.mean) / self.sigma
 
 
 def has_own_sf(distribution: Any) -> bool:
-    """Whether a scipy distribution defines a survival function; the default, 1 − cdf, has no digits
-    in the upper tail.
+    """Return True if a scipy distribution defines a survival function; the default, 1 − cdf, has no
+    digits in the upper tail.
     """
     if not hasattr(distribution, "dist"):
         return True
@@ -249,17 +251,17 @@ def has_own_sf(distribution: Any) -> bool:
 
 
 def _from_density(distribution: Any, edges: Array, masses: Array) -> Array:
-    """Differences of cdf values, those above the median that are under 1e-4 refined by integrating
-    the density.
+    """Return differences of cdf values; those above the median that are below 1e-4 are refined by
+    integrating the density.
     """
     if masses.ndim != 1 or not hasattr(distribution.dist, "_pdf"):
         return masses
     from scipy import integrate
 
     refined = masses.copy()
-    rounding = 4 * 2.0**-53  # of a cdf near one
+    rounding = 4 * 2.0**-53  # rounding error of a cdf near one
     for k in np.flatnonzero((edges[:-1] >= distribution.median()) & (masses < 1e-4)):
-        with np.errstate(all="ignore"):  # a density may overflow inside where its value is 0
+        with np.errstate(all="ignore"):  # intermediate results may overflow if the density is 0
             value = integrate.quad(
                 distribution.pdf, edges[k], edges[k + 1], epsabs=0.0, epsrel=1e-12, full_output=1
             )[0]

@@ -5,8 +5,8 @@
     log p(c) = δ(M) − Σ_k δ(c_k) + ½ log(2πM / Π_{c_k>0} 2πc_k) − Σ_k M f_k φ(c_k / (M f_k)),
 
 with f_k the probability of bin k, δ the remainder of Stirling's formula and φ(r) = r log r − r + 1,
-in which no large logarithms cancel; its relative error is a few times 2^-53 (1 + |log p(c)| + max_k
-|c_k − M f_k|).
+in which no large logarithms cancel; its relative error is a small multiple of 2^-53 (1 + |log p(c)|
++ max_k |c_k − M f_k|).
 
 **Heterogeneous sensors.** Sensor s reports bin k with probability f_sk; the law of the counts is
 Poisson-multinomial. The counts start at (M, 0, …, 0), and sensor s moves one of them to the bin
@@ -14,11 +14,11 @@ that it reports,
 
     p(c)  ←  f_s0 p(c) + Σ_{k≥1} f_sk p(c + e_0 − e_k).
 
-All terms are ≥ 0, so nothing cancels: every probability is relatively exact to about M (bins + 1)
+All terms are ≥ 0, so nothing cancels: every probability has a relative error of about M (bins + 1)
 2^-53. In lexicographic order c + e_0 − e_k comes after c, so the step works in place from the
-front; only the last C(s + bins − 1, bins − 1) places are used after s sensors. The start is 2^960
-instead of 1, which is divided out at the end without rounding: masses keep all their digits down to
-1e-597 meanwhile, so every result above the smallest normal double does.
+front; only the last C(s + bins − 1, bins − 1) places are used after s sensors. The starting mass is
+2^960 instead of 1, which is divided out at the end without rounding: intermediate masses keep all
+their digits down to 1e-597, so every result above the smallest normal double keeps them too.
 
 Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000), extended to
 several bins; the name Poisson-multinomial: C. Daskalakis, G. Kamath, C. Tzamos, "On the structure,
@@ -43,8 +43,8 @@ Counts = NDArray[np.int32]
 
 
 def lattice_size(sensors: int, bins: int) -> int:
-    """Number of count vectors: C(sensors + bins − 1, bins − 1). InputError where that would take
-    too long to compute.
+    """Return the number of count vectors, C(sensors + bins − 1, bins − 1). InputError if it would
+    take too long to compute.
     """
     if min(sensors, bins) > 10_000 or max(sensors, bins) >= 1 << 62:
         raise InputError(
@@ -55,20 +55,20 @@ def lattice_size(sensors: int, bins: int) -> int:
 
 
 def count_vectors(sensors: int, bins: int, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Counts:
-    """All vectors of counts c [N, bins] with Σ_k c_k = sensors, lexicographic: (0, …, 0, M) first,
-    (M, 0, …, 0) last.
+    """Return all vectors of counts c [N, bins] with Σ_k c_k = sensors in lexicographic order: (0,
+    …, 0, M) first, (M, 0, …, 0) last.
 
-    Raises InputError if making them takes more than `max_bytes` of memory.
+    Raises InputError if this takes more than `max_bytes` of memory.
     """
     sensors = whole(sensors, "sensors", 0)
     bins = whole(bins, "bins", 1)
     size = lattice_size(sensors, bins)
     what = f"{sensors} sensors with {bins} bins have {count_text(size)} count vectors"
     allow(law_bytes(sensors, bins, 0), max_bytes, what, "take fewer sensors or bins")
-    # Bin by bin in memory, as it is written and read.
+    # Contiguous in memory for each bin, in the order in which it is written and read.
     counts = np.zeros((bins, size), dtype=np.int32).T
-    # Level by level of a tree: `left` holds what each partial vector may still spend; it is
-    # repeated once per completion.
+    # Traverse a tree level by level: `left` contains the remaining count of each partial vector,
+    # repeated once for each completion.
     left = np.array([sensors], dtype=np.int64)
     for k in range(bins - 1) if sensors else ():
         branches = left + 1
@@ -84,21 +84,20 @@ def count_vectors(sensors: int, bins: int, *, max_bytes: int = DEFAULT_MAX_BYTES
 
 
 def law_bytes(sensors: int, bins: int, pairs: int, *, alike: bool = True) -> int:
-    """An upper estimate of the memory at the peak of `count_vectors` and `count_law` for so many
-    pairs (x, y).
+    """Return an upper estimate of the peak memory of `count_vectors` and `count_law` for this
+    number of pairs (x, y).
     """
-    # Bytes per count vector that are alive beside counts, predecessors and result (measured: up to
-    # 42)
+    # Bytes per count vector in addition to counts, predecessors and result (measured: up to 42).
     working = 48
     predecessors, checks = (0, 0) if alike else (8 * (bins - 1), 128 * sensors * bins * pairs)
     return lattice_size(sensors, bins) * (4 * bins + predecessors + working + 8 * pairs) + checks
 
 
 def count_law(counts: Counts, laws: Array, wanted: NDArray[np.bool_]) -> Array:
-    """Pr(counts given x_j, y_i) [n, m, N] under laws [sensors, n, m, bins], where `wanted` [n, m];
-    0 elsewhere.
+    """Return Pr(counts given x_j, y_i) [n, m, N] under laws [sensors, n, m, bins] where `wanted`
+    [n, m]; 0 elsewhere.
 
-    counts are all count vectors [N, bins]. One law [1, n, m, bins] stands for any number of
+    counts are all count vectors [N, bins]. One law [1, n, m, bins] represents any number of
     identical sensors.
     """
     found = np.zeros((*wanted.shape, len(counts)))
@@ -114,8 +113,8 @@ def count_law(counts: Counts, laws: Array, wanted: NDArray[np.bool_]) -> Array:
 
 
 def _multinomial(counts: Counts, coefficient: Array, law: Array, out: Array) -> None:
-    """The law [N] of all count vectors under the bin probabilities of one sensor; it sums to one
-    but for rounding.
+    """Compute the law [N] of all count vectors under the bin probabilities of one sensor; it sums
+    to one up to rounding.
     """
     sensors = int(counts[0].sum())
     number = np.arange(sensors + 1, dtype=np.float64)
@@ -127,7 +126,7 @@ def _multinomial(counts: Counts, coefficient: Array, law: Array, out: Array) -> 
 
 
 def _log_coefficient(counts: Counts) -> Array:
-    """All of log p(c) that does not depend on the bin probabilities [N]."""
+    """Return the part of log p(c) that does not depend on the bin probabilities [N]."""
     sensors = int(counts[0].sum())
     factor = log_factor(sensors)
     total = np.full(len(counts), factor[sensors])
@@ -137,8 +136,8 @@ def _log_coefficient(counts: Counts) -> Array:
 
 
 def log_factor(largest: int) -> Array:
-    """δ(c) + ½ log(2πc) for c = 0..largest, the part of a count beside its `deviance`; 0 for an
-    empty bin.
+    """Return δ(c) + ½ log(2πc) for c = 0..largest, the part of a count in addition to its
+    `deviance`; 0 for an empty bin.
     """
     factor = _stirling_remainder(largest) + 0.5 * np.log(
         2.0 * np.pi * np.maximum(np.arange(largest + 1), 1.0)
@@ -148,13 +147,13 @@ def log_factor(largest: int) -> Array:
 
 
 def _stirling_remainder(largest: int) -> Array:
-    """δ(c) = log c! − (½ log(2πc) + c log c − c) for c = 0..largest; δ(0) is set to 0."""
+    """Return δ(c) = log c! − (½ log(2πc) + c log c − c) for c = 0..largest; δ(0) is set to 0."""
     c = np.maximum(np.arange(largest + 1, dtype=np.float64), 1.0)
     s = 1.0 / (c * c)
     remainder = (
         1 / 12 - s * (1 / 360 - s * (1 / 1260 - s * (1 / 1680 - s * (1 / 1188 - s * 691 / 360360))))
     ) / c
-    for k in range(1, min(largest + 1, 16)):  # from 16 on the series is exact to rounding
+    for k in range(1, min(largest + 1, 16)):  # for c ≥ 16 the series is exact up to rounding
         remainder[k] = math.log(
             math.factorial(k) * math.exp(k) / (math.sqrt(2.0 * math.pi * k) * float(k) ** k)
         )
@@ -163,8 +162,8 @@ def _stirling_remainder(largest: int) -> Array:
 
 
 def deviance(count: Array, mean: float) -> Array:
-    """ν φ(c/ν) = c log(c/ν) + ν − c of a mean ν, accurate near c = ν; inf where c > 0 = ν, 0 where
-    both are 0.
+    """Return ν φ(c/ν) = c log(c/ν) + ν − c for a mean ν, accurate near c = ν; inf where c > 0 = ν,
+    0 where both are 0.
     """
     if mean == 0.0:
         return np.where(count > 0.0, np.inf, 0.0)
@@ -175,10 +174,10 @@ def deviance(count: Array, mean: float) -> Array:
 
 
 def _predecessors(counts: Counts) -> list[NDArray[np.intp]]:
-    """For every bin k ≥ 1 the place of c + e_0 − e_k [N]; N, a place that holds 0, where c_k = 0.
+    """Return, for every bin k ≥ 1, the index of c + e_0 − e_k [N]; where c_k = 0 the index is N, a
+    place that contains 0.
 
-    Places with c_k ≥ 1 and places with c_0 ≥ 1 are in one-to-one correspondence, which keeps the
-    lexicographic order.
+    Places with c_k ≥ 1 and places with c_0 ≥ 1 correspond one to one, in lexicographic order.
     """
     size = len(counts)
     sources = np.flatnonzero(counts[:, 0])
@@ -191,10 +190,10 @@ def _predecessors(counts: Counts) -> list[NDArray[np.intp]]:
 
 
 def _poisson_multinomial(laws: Array, predecessors: list[NDArray[np.intp]], size: int) -> Array:
-    """The law [N] of the counts of sensors with bin probabilities [sensors, bins]."""
+    """Return the law [N] of the counts of sensors with bin probabilities [sensors, bins]."""
     sensors, bins = laws.shape
     scale = 960
-    at_once = 1 << 15  # temporaries of so many places stay in cache
+    at_once = 1 << 15  # temporaries of this size stay in cache
     masses = np.zeros(size + 1)
     masses[size - 1] = 2.0**scale
     total = np.empty(at_once)
@@ -206,7 +205,7 @@ def _poisson_multinomial(laws: Array, predecessors: list[NDArray[np.intp]], size
             u = term[: stop - start]
             np.multiply(masses[start:stop], laws[s, 0], out=t)
             for place, probability in zip(predecessors, laws[s, 1:], strict=True):
-                # "clip": no copy of u; every place is in range
+                # "clip" avoids a copy of u; every index is in range.
                 np.take(masses, place[start:stop], out=u, mode="clip")
                 u *= probability
                 t += u

@@ -1,8 +1,8 @@
-"""Checks of the input of every sensor model: conditional laws, a prior, and the memory allowed.
+"""Checks of the input of every sensor model: conditional laws, a prior, and the memory limit.
 
-A sensor is its law Pr(it reports bin k given x_j, y_i) [n, m, bins]; given (x, y) the sensors are
-independent. Any prior p(x_j, y_i) [n, m] is allowed, so X and Y may depend on one another. The law
-of a pair (x, y) that never happens need only be finite and ≥ 0.
+A sensor is given by its law Pr(it reports bin k given x_j, y_i) [n, m, bins]; given (x, y) the
+sensors are independent. Any prior p(x_j, y_i) [n, m] is allowed, so X and Y may be dependent. For a
+pair (x, y) of probability 0, the law must only be finite and ≥ 0.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ from discreet.errors import InputError
 from discreet.numerics.double_double import Array, dd_sum
 
 DEFAULT_MAX_BYTES = 1 << 32
-"""Most memory the building of a sensor model may take at its peak unless `max_bytes` says
-otherwise: 4 GiB.
-"""
+"""Default limit of the peak memory for building a sensor model: 4 GiB."""
 
 
 def check_law(law: Any, prior: Array, what: str, sensors: bool) -> Array:
-    """A law [n, m, bins], or with `sensors` one per sensor [sensors, n, m, bins], whose rows sum to
-    one.
+    """Return a law [n, m, bins], or with `sensors` one per sensor [sensors, n, m, bins], whose rows
+    sum to one.
 
-    Rows of pairs without probability become 0. Raises InputError naming the first entry or row that
-    is wrong.
+    Rows of pairs of probability 0 become 0. Raises InputError naming the first entry or row that is
+    wrong.
     """
     lead = "sensors, " if sensors else ""
     found = mass_array(law, what, 4 if sensors else 3, f"[{lead}n, m, bins]")
@@ -39,7 +37,7 @@ def check_law(law: Any, prior: Array, what: str, sensors: bool) -> Array:
     found[..., prior == 0.0, :] = 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         rough = found.sum(axis=-1)
-    # Huge entries would overflow the exact sum.
+    # Very large entries would overflow the exact sum.
     totals = dd_sum(np.where(rough[..., None] < 2.0, found, 0.0))[0]
     totals = np.where(rough < 2.0, totals, rough)
     for index in np.argwhere((np.abs(totals - 1.0) > TOTAL_TOLERANCE) & (prior > 0.0)).tolist():
@@ -48,7 +46,7 @@ def check_law(law: Any, prior: Array, what: str, sensors: bool) -> Array:
 
 
 def allow(needed: int, max_bytes: int, what: str, remedy: str) -> None:
-    """Refuse, in one sentence, a model that takes more than the bytes allowed to build.
+    """Raise InputError for a model that takes more than the allowed number of bytes to build.
 
     `what` states the model and its size ("5 sensors with 4 bins have 56 count vectors"), `remedy`
     what to do instead.
@@ -63,7 +61,7 @@ def allow(needed: int, max_bytes: int, what: str, remedy: str) -> None:
 
 
 def count_text(number: int) -> str:
-    """A count for people: 1,234, and 10^120 for huge counts."""
+    """Return a count as text: 1,234, or about 10^120 for very large counts."""
     return f"{number:,}" if number < 10**15 else f"about 10^{math.log10(number):.0f}"
 
 

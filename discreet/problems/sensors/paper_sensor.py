@@ -1,5 +1,5 @@
-"""The paper's sensors: Z = 0.6 Y + 0.4 X + N(0, 0.01), X ∈ {0, 1} with .7 and .3, Y ∈ {0, 1} with
-.5 and .5, independent.
+"""The paper's sensors: Z = 0.6 Y + 0.4 X + N(0, 0.01), X ∈ {0, 1} with probabilities 0.7 and 0.3, Y
+∈ {0, 1} with 0.5 and 0.5, independent.
 
 The paper does not state its bin edges; the edges here are the midpoints between the four means 0,
 0.4, 0.6, 1.
@@ -25,20 +25,20 @@ PAPER_EDGES = (-math.inf, 0.2, 0.5, 0.8, math.inf)
 
 
 def paper_p_xy() -> Array:
-    """p(x, y) [2, 2] of the paper: X and Y independent."""
+    """Return p(x, y) [2, 2] of the paper, in which X and Y are independent."""
     return np.outer([0.7, 0.3], [0.5, 0.5])
 
 
 def paper_conditional(edges: Any = PAPER_EDGES) -> Array:
-    """Pr(bin given x, y) [2, 2, bins] of one sensor of the paper: Z = 0.6 Y + 0.4 X +
-    N(0, 0.1²).
+    """Return Pr(bin given x, y) [2, 2, bins] of one sensor of the paper: Z = 0.6 Y + 0.4 X + N(0,
+    0.1²).
     """
     return linear_conditional(PAPER_WEIGHT_X, PAPER_WEIGHT_Y, PAPER_SIGMA, edges)
 
 
 def linear_conditional(weight_x: float, weight_y: float, sigma: float, edges: Any) -> Array:
-    """Pr(bin given x, y) [2, 2, bins] of a sensor that reports weight_y·Y + weight_x·X + N(0,
-    sigma²), X and Y in {0, 1}.
+    """Return Pr(bin given x, y) [2, 2, bins] of a sensor that reports weight_y·Y + weight_x·X +
+    N(0, sigma²), with X and Y in {0, 1}.
     """
     weight_x = float(real_numbers("weight_x", weight_x, ()))
     weight_y = float(real_numbers("weight_y", weight_y, ()))

@@ -1,12 +1,12 @@
 """Several sensors: pooled counts, counts by group, and whole vectors of reports.
 
-Pooling all sensors into one count vector forgets which sensor said what. Counting by groups of
-identical sensors loses nothing: their counts are a sufficient statistic of the reports. The
-outcomes are the product of the groups' lattices. One group of all sensors gives the pooled counts;
-groups of one sensor each give the full vector of reports.
+Pooling all sensors into one count vector loses the information which sensor reported which bin.
+Counting by groups of identical sensors loses nothing: their counts are a sufficient statistic of
+the reports. The outcomes are the product of the lattices of the groups. One group of all sensors
+gives the pooled counts; groups of one sensor each give the full vector of reports.
 
-Given (x, y) the groups are independent, so the law is a product of the groups' laws (`counts`),
-without any cancellation.
+Given (x, y) the groups are independent, so the law is a product of the laws of the groups
+(`counts`), without any cancellation.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from discreet.problems.sensors.inputs import DEFAULT_MAX_BYTES, allow, check_law
 def iid_sensors(
     p_z_given_xy: Any, p_xy: Any, sensors: int, *, max_bytes: int = DEFAULT_MAX_BYTES
 ) -> Array:
-    """The joint tensor [n, m, N] of the counts of `sensors` independent sensors, in the order of
-    `count_vectors`.
+    """Return the joint tensor [n, m, N] of the counts of `sensors` independent sensors, in the
+    order of `count_vectors`.
 
     p_z_given_xy   Pr(one sensor reports bin k given x_j, y_i) [n, m, bins]
     p_xy           p(x_j, y_i) [n, m]
 
-    Probabilities under the smallest double become 0. Raises InputError for arrays that are not
+    Probabilities below the smallest double become 0. Raises InputError for arrays that are not
     probabilities within 1e-9 or a model that takes more than `max_bytes` of memory to build.
     """
     sensors = whole(sensors, "sensors", 1)
@@ -50,18 +50,20 @@ def iid_sensors(
 
 
 def mixed_sensors(p_z_given_xy: Any, p_xy: Any, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Array:
-    """The joint tensor [n, m, N] of the pooled counts of sensors that may all differ, in the order
-    of `count_vectors`.
+    """Return the joint tensor [n, m, N] of the pooled counts of sensors that may all differ, in the
+    order of `count_vectors`.
 
     p_z_given_xy   Pr(sensor s reports bin k given x_j, y_i) [sensors, n, m, bins]
     p_xy           p(x_j, y_i) [n, m]
 
     Laws (tests/problems/test_mixed_sensors.py): the order of the sensors does not matter; identical
-    sensors give what `iid_sensors` gives; counts of the index vectors of `index_sensors` have this
-    law. Probabilities under the smallest double become 0. Raises InputError for arrays that are not
-    probabilities within 1e-9 or a model that takes more than `max_bytes` of memory to build.
+    sensors give the result of `iid_sensors`; counts of the index vectors of `index_sensors` have
+    this law. Probabilities below the smallest double become 0. Raises InputError for arrays that
+    are not probabilities within 1e-9 or a model that takes more than `max_bytes` of memory to
+    build.
 
-    Pooling forgets which sensor said what. Where that matters, count by group (`grouped_sensors`).
+    Pooling loses the information which sensor reported which bin. If that matters, count by group
+    (`grouped_sensors`).
     """
     prior = check_prior(p_xy)
     laws = check_law(p_z_given_xy, prior, "p_z_given_xy", sensors=True)
@@ -88,7 +90,7 @@ def _pool_counts(
 def grouped_sensors(
     groups: Sequence[Any], p_xy: Any, *, max_bytes: int = DEFAULT_MAX_BYTES
 ) -> Array:
-    """The joint tensor [n, m, N] of the counts of every group, in the order of
+    """Return the joint tensor [n, m, N] of the counts of every group, in the order of
     `grouped_count_vectors`.
 
     groups   one array per group, Pr(sensor s of the group reports bin k given x_j, y_i) [sensors,
@@ -96,8 +98,8 @@ def grouped_sensors(
              [n, m, bins]: np.tile(law, (M, 1, 1, 1)).
     p_xy     p(x_j, y_i) [n, m]
 
-    Law: splitting a group never raises the optimal error probability, and leaves it as it is where
-    the sensors of the group are identical. Raises InputError for arrays that are not probabilities
+    Law: splitting a group never raises the optimal error probability, and does not change it if the
+    sensors of the group are identical. Raises InputError for arrays that are not probabilities
     within 1e-9 or a model that takes more than `max_bytes` of memory to build.
     """
     prior = check_prior(p_xy)
@@ -126,11 +128,11 @@ def grouped_sensors(
 def grouped_count_vectors(
     sizes: Sequence[int], bins: Sequence[int], *, max_bytes: int = DEFAULT_MAX_BYTES
 ) -> Counts:
-    """The counts [N, Σ bins] of groups of `sizes` sensors with `bins` bins, side by side; the last
-    group varies fastest.
+    """Return the counts [N, Σ bins] of groups of `sizes` sensors with `bins` bins, side by side;
+    the last group varies fastest.
 
-    Within a group the order is that of `count_vectors`. Raises InputError if making them takes more
-    than `max_bytes`.
+    Within a group the order is that of `count_vectors`. Raises InputError if this takes more than
+    `max_bytes`.
     """
     sizes = [whole(size, "sizes", 0) for size in as_list(sizes, "sizes", "one number per group")]
     bins = [whole(count, "bins", 1) for count in as_list(bins, "bins", "one number per group")]
@@ -141,7 +143,7 @@ def grouped_count_vectors(
     total = math.prod(_lattices(sizes, bins))
     parts = max(law_bytes(size, count, 0) for size, count in zip(sizes, bins, strict=True))
     _allow_groups(sizes, bins, total * 4 * sum(bins) + parts, max_bytes)
-    # Bin by bin in memory, like `count_vectors`.
+    # Contiguous in memory for each bin, like `count_vectors`.
     found = np.empty((sum(bins), total), dtype=np.int32)
     inner = total
     column = 0
@@ -174,8 +176,8 @@ def _allow_groups(sizes: Sequence[int], bins: Sequence[int], needed: int, max_by
 def index_sensors(
     p_z_given_xy: Sequence[Any], p_xy: Any, *, max_bytes: int = DEFAULT_MAX_BYTES
 ) -> Array:
-    """The joint tensor [n, m, N] of the whole vector of reports, in the order of `index_vectors`:
-    for few sensors.
+    """Return the joint tensor [n, m, N] of the whole vector of reports, in the order of
+    `index_vectors`: for few sensors.
 
     p_z_given_xy   Pr(sensor s reports bin k given x_j, y_i), one array [n, m, bins] per sensor;
                    bins may differ
@@ -199,9 +201,10 @@ def index_sensors(
 
 
 def index_vectors(bins: Sequence[int], *, max_bytes: int = DEFAULT_MAX_BYTES) -> Counts:
-    """All vectors of reports [N, sensors], the bin of every sensor; the last sensor varies fastest.
+    """Return all vectors of reports [N, sensors], the bin of every sensor; the last sensor varies
+    fastest.
 
-    Raises InputError if making them takes more than `max_bytes`.
+    Raises InputError if this takes more than `max_bytes`.
     """
     shape = [whole(count, "bins", 1) for count in as_list(bins, "bins", "one number per group")]
     _allow_reports(
@@ -219,7 +222,7 @@ def _allow_reports(bins: Sequence[int], needed: int, max_bytes: int, remedy: str
 
 
 def _joint(laws: list[Array], prior: Array) -> Array:
-    """p(x, y) Π_g law_g [n, m, Π N_g] of laws [n, m, N_g]; the last varies fastest."""
+    """Return p(x, y) Π_g law_g [n, m, Π N_g] for laws [n, m, N_g]; the last law varies fastest."""
     joint = np.zeros((*prior.shape, math.prod(law.shape[2] for law in laws)))
     for j, i in np.argwhere(prior > 0.0):
         row = prior[j, i : i + 1]
@@ -231,13 +234,17 @@ def _joint(laws: list[Array], prior: Array) -> Array:
 
 
 def _product_bytes(sizes: Sequence[int], pairs: int) -> int:
-    """Memory at the peak of `_joint`: the result, and the products of all factors but the last."""
+    """Return the peak memory of `_joint`: the result, and the products of all factors except the
+    last.
+    """
     total = math.prod(sizes)
     return 8 * (total * pairs + 2 * (total // sizes[-1]) + pairs * sum(sizes))
 
 
 def _join_numbers(numbers: Sequence[int]) -> str:
-    """1, 2 and 3; long lists are shortened, equal numbers stated once."""
+    """Return numbers as text, such as "1, 2 and 3"; long lists are shortened, equal numbers stated
+    once.
+    """
     if len(set(numbers)) == 1:
         return str(numbers[0])
     shown = (

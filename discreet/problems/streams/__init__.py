@@ -1,1 +1,3 @@
-"""Outcomes in blocks: mapped files, iterators, and count vectors generated on the fly."""
+"""Sources of outcomes in blocks: mapped files, iterators, and count vectors generated on the
+fly.
+"""

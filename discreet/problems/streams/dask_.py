@@ -1,13 +1,13 @@
-"""Outcomes that lie in Dask: on the workers of a cluster, or in the threads of this process.
+"""Outcomes that are stored in Dask: on the workers of a cluster, or in the threads of this process.
 
-The outcomes are cut into *parts* that stay where Dask put them. A pass sends every part what to do
-(a function and a tilt, a few kilobytes), each part works through its chunks, and neighbouring parts
-join what they found on the workers, in the fixed order of `folds`. One small result comes back,
-whatever the number of outcomes. So answers repeat bit for bit, on any number of workers and
-whatever the partition, and are those of the same arrays in this process.
+The outcomes are cut into *parts* that stay where Dask put them. A pass sends a function and a tilt,
+a few kilobytes, to every part; each part works through its chunks, and neighbouring parts merge
+their results on the workers, in the fixed order of `folds`. One small result is returned, whatever
+the number of outcomes. So answers are reproducible bit for bit, for any number of workers and any
+partition, and equal those of the same arrays in this process.
 
-Dask makes lost parts anew from what they were made of (a file, a function), and repeats the work on
-them: a worker that dies costs time only.
+Dask recomputes lost parts from their origin (a file, a function), and repeats the work on them: a
+worker that dies costs only time.
 
 Source: Dask, https://docs.dask.org (delayed, persist); docs/decisions/0011-passes.md.
 """
@@ -34,8 +34,8 @@ from discreet.problems.outcomes import Chunk, chunk_size
 from discreet.problems.streams.sources import block_problem
 
 _LARGE = 1 << 23
-"""Outcomes from which a block is a part of its own: a pass over so many takes 30 ms, and Dask 1 ms
-to hand that out.
+"""Number of outcomes from which a block is a part of its own: a pass over it takes 30 ms, and Dask
+needs 1 ms to schedule it.
 """
 
 Found = TypeVar("Found")
@@ -52,21 +52,21 @@ def from_dask(
     terms: tuple[Term, ...] | None = None,
     name: str = "",
 ) -> BlockProblem:
-    """A problem whose outcomes lie in Dask, on the workers of the current client or in threads of
-    this process.
+    """Return a problem whose outcomes are stored in Dask, on the workers of the current client or
+    in threads of this process.
 
     p_xz   p(x_j, z_l): a Dask array [n, N]; or a Dask DataFrame with n columns and a row for every
            outcome; or a list of delayed blocks, each an array [n, ·], or each a pair (p_xz [n, ·],
            loss [m, ·]), and then without `loss`
-    loss   L_i(z_l): an array [m, N], DataFrame with m columns or list of delayed blocks [m, ·], cut
-           as p_xz is
+    loss   L_i(z_l): an array [m, N], DataFrame with m columns or list of delayed blocks [m, ·],
+           partitioned like p_xz
     budget, equivocation, terms, name   as for `block_problem`; budget and equivocation in nats
 
-    The outcomes are computed and persisted where Dask puts them; so they must fit into the memory
-    of all workers. Blocks of fewer than 2^23 outcomes are put together, as far as two parts a
-    thread remain. Others stay as they are: give at least one block for each thread. One pass checks
+    The outcomes are computed and persisted where Dask puts them, so they must fit into the memory
+    of all workers. Blocks of fewer than 2^23 outcomes are merged, as long as two parts per thread
+    remain. Larger blocks are not changed: give at least one block for each thread. One pass checks
     every entry and adds up the totals. Raises InputError for blocks of other shapes, and as
-    `block_problem` does; Absent where Dask is not installed.
+    `block_problem` does; Absent if Dask is not installed.
     """
     _require_dask()
     return block_problem(
@@ -94,11 +94,12 @@ def _require_dask() -> None:
 
 @dataclass(frozen=True, eq=False)
 class DaskBlocks:
-    """Outcomes in persisted parts, in chunks of `size` of all outcomes but for the last.
+    """Outcomes in persisted parts, in chunks of `size` outcomes, except that the last may be
+    smaller.
 
-    n, m, N  private values, guesses, outcomes
+    n, m, N  numbers of private values, guesses, outcomes
     starts   the first outcome of each part, a multiple of `size`
-    parts    Dask's delayed values of a `Partition` each
+    parts    Dask's delayed values, each a `Partition`
     """
 
     n: int
@@ -109,7 +110,7 @@ class DaskBlocks:
     parts: tuple[_Delayed, ...]
 
     def chunks(self) -> Iterator[Chunk]:
-        """Chunks that bring their outcomes here when they are read, one at a time."""
+        """Yield chunks that fetch their outcomes when they are read, one at a time."""
         for (start, stop), part in zip(pairwise([*self.starts, self.N]), self.parts, strict=True):
             for at in range(start, stop, self.size):
                 yield Chunk(at, min(self.size, stop - at), partial(_fetch_pair, part, at))
@@ -120,8 +121,8 @@ class DaskBlocks:
         merge: Callable[[list[Found]], Found],
         given: Mapping[int, Any] | None,
     ) -> Found:
-        """One pass on the workers; the nodes of a pass are joined there, `FAN` neighbouring parts
-        at a time.
+        """Make one pass on the workers, where the nodes of `FAN` neighbouring parts at a time are
+        joined.
         """
         import dask
         from dask.delayed import delayed
@@ -137,8 +138,8 @@ class DaskBlocks:
     def _told(
         self, given: Mapping[int, Any] | None
     ) -> Iterator[tuple[_Delayed, tuple[int, Mapping[int, Any] | None]]]:
-        """The parts to visit, with the number of the first chunk that is, and what is given for
-        theirs.
+        """Yield the parts to visit, each with the number of its first visited chunk and the entries
+        of `given` for its chunks.
         """
         if given is None:
             yield from (
@@ -155,8 +156,8 @@ class DaskBlocks:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Consecutive outcomes from number `start` on, in pairs (p_xz [n, ·], loss [m, ·]) of whole
-    chunks but for the last.
+    """Consecutive outcomes that begin with number `start`, in pairs (p_xz [n, ·], loss [m, ·]) of
+    whole chunks; only the last may be partial.
     """
 
     start: int
@@ -164,7 +165,7 @@ class Partition:
     pairs: tuple[_Pair, ...]
 
     def chunks(self) -> Iterator[Chunk]:
-        """Slices; nothing is copied."""
+        """Yield slices; nothing is copied."""
         start = self.start
         for p_xz, loss in self.pairs:
             for at in range(0, p_xz.shape[1], self.size):
@@ -209,7 +210,7 @@ def _join_parts(
 
 
 def _open_pairs(pairs: list[_Delayed]) -> DaskBlocks:
-    """Persist the pairs, learn their sizes, and cut them into parts of whole chunks."""
+    """Persist the pairs, read their sizes, and cut them into parts of whole chunks."""
     import dask
     from dask.delayed import delayed
 
@@ -231,7 +232,7 @@ def _open_pairs(pairs: list[_Delayed]) -> DaskBlocks:
         for (first, last), pair in zip(pairwise([0, *ends]), held, strict=True):
             low = max(start, first)
             high = min(stop, last)
-            if low < high:  # what crosses to another machine is cut before it does
+            if low < high:  # cut a pair before it moves to another machine
                 pieces.append(
                     pair if (low, high) == (first, last) else cut(pair, low - first, high - first)
                 )
@@ -242,8 +243,8 @@ def _open_pairs(pairs: list[_Delayed]) -> DaskBlocks:
 
 
 def _starts(ends: list[int], size: int) -> list[int]:
-    """Where parts begin: at the next chunk after the end of a block, if that makes the part before
-    large enough.
+    """Return the starts of the parts: the next chunk after the end of a block, if that makes the
+    previous part large enough.
     """
     wanted = min(_LARGE, -(-ends[-1] // (2 * _threads())))
     starts = [0]
@@ -255,7 +256,7 @@ def _starts(ends: list[int], size: int) -> list[int]:
 
 
 def _threads() -> int:
-    """Threads of all workers of the current client, or of this machine."""
+    """Return the number of threads of all workers of the current client, or of this machine."""
     try:
         from distributed import get_client
 
@@ -265,7 +266,7 @@ def _threads() -> int:
 
 
 def _part(start: int, size: int, pieces: Sequence[_Pair]) -> Partition:
-    """A part of consecutive pieces: only chunks that lie in several pieces are copied."""
+    """Return a part of consecutive pieces; only chunks that span several pieces are copied."""
     pairs = list[_Pair]()
     open_ = list[_Pair]()
     held = 0
@@ -307,7 +308,7 @@ def _shapes(pair: _Pair) -> tuple[tuple[int, int], tuple[int, int]]:
 
 
 def _rows_of(shapes: Sequence[tuple[tuple[int, int], tuple[int, int]]]) -> tuple[int, int]:
-    """The n and m that all blocks must have."""
+    """Return the n and m that all blocks must have."""
     (n, _), (m, _) = shapes[0]
     for number, ((rows, outcomes), (guesses, others)) in enumerate(shapes):
         if (rows, guesses) != (n, m) or outcomes != others:
@@ -324,7 +325,7 @@ def _rows_of(shapes: Sequence[tuple[tuple[int, int], tuple[int, int]]]) -> tuple
 
 
 def _pairs_of(p_xz: Any, loss: Any) -> list[_Delayed]:
-    """One delayed pair (p_xz [n, ·], loss [m, ·]) for each block."""
+    """Return one delayed pair (p_xz [n, ·], loss [m, ·]) for each block."""
     from dask.delayed import delayed
 
     pair = delayed(_pair, pure=False)
@@ -334,7 +335,7 @@ def _pairs_of(p_xz: Any, loss: Any) -> list[_Delayed]:
             for number, block in enumerate(_blocks(p_xz, "p_xz, which comes without a loss,"))
         ]
     arrays = hasattr(p_xz, "rechunk") and hasattr(loss, "rechunk") and p_xz.ndim == loss.ndim == 2
-    if arrays and p_xz.shape[1] == loss.shape[1]:  # which is not where sizes are unknown
+    if arrays and p_xz.shape[1] == loss.shape[1]:  # False if the sizes are unknown
         loss = loss.rechunk({1: p_xz.chunks[1]})
     masses = _blocks(p_xz, "p_xz")
     losses = _blocks(loss, "loss")
@@ -344,7 +345,7 @@ def _pairs_of(p_xz: Any, loss: Any) -> list[_Delayed]:
 
 
 def _blocks(given: Any, what: str) -> list[_Delayed]:
-    """The delayed blocks of an array, a data frame or a list."""
+    """Return the delayed blocks of an array, a data frame or a list."""
     from dask import is_dask_collection
 
     wanted = (
@@ -369,7 +370,7 @@ def _blocks(given: Any, what: str) -> list[_Delayed]:
 
 
 def _pair(number: int, block: Any) -> _Pair:
-    """A block as a pair of arrays in rows."""
+    """Return a block as a pair of arrays in rows."""
     if not (isinstance(block, list | tuple) and len(block) == 2):
         raise InputError(
             f"block {number} is {type(block).__name__}; give pairs (p_xz, loss), or the loss apart"
@@ -378,7 +379,7 @@ def _pair(number: int, block: Any) -> _Pair:
 
 
 def _array(block: Any, what: str, number: int) -> Array:
-    """Rows of doubles; of a data frame its columns."""
+    """Return rows of doubles, from an array or the columns of a data frame."""
     try:
         array = np.asarray(
             block.to_numpy().T if hasattr(block, "to_numpy") else block, dtype=np.float64

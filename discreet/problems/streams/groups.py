@@ -1,15 +1,15 @@
-"""Counts of groups of sensors that are never stored: products of the groups' count vectors,
+"""Counts of groups of sensors that are never stored: products of the count vectors of the groups,
 generated chunk by chunk.
 
 The outcomes and their order are those of `grouped_count_vectors`. Given (x, y) the groups are
-independent, so an outcome's probability is a product over groups. Two tables are kept: the laws of
-the first groups together, and those of the others together, cut where the tables are smallest.
-Their products are formed in each pass. All factors are ≥ 0, so nothing cancels.
+independent, so the probability of an outcome is a product over groups. Two tables are stored: the
+joint law of the first groups, and that of the others, split where the tables are smallest. Their
+products are computed in each pass. All factors are ≥ 0, so nothing cancels.
 
 **Truncation.** With `tail` > 0 each of G groups leaves out its least probable count vectors, as
-many as have a probability of at most tail/G together under *every* (x_j, y_i). What is kept is
-again a product. An outcome is left out if a count vector of any group is: under a pair that has
-probability 1 − Π_g (1 − o_g) ≤ tail, where group g leaves out o_g. All of it is gathered in one
+many as have a total probability of at most tail/G under *every* (x_j, y_i). The kept outcomes again
+form a product. An outcome is left out if a count vector of any group is left out: under a pair the
+probability is 1 − Π_g (1 − o_g) ≤ tail, where group g leaves out o_g. All of it is gathered in one
 last outcome, *rest*. The generated outcomes are scaled to make totals exact.
 
 Source: docs/theory.md, sections 18 (truncation) and 19 (sensors).
@@ -35,12 +35,12 @@ from discreet.problems.sensors.inputs import check_law, count_text
 from discreet.problems.streams.lattice import Lattice, problem_of
 
 _TABLES = 1 << 29
-"""Most bytes of tables, and of what building them takes: half a GiB."""
+"""Most bytes of tables, including temporary memory for building them: half a GiB."""
 
 
 class GroupLattice(Lattice):
-    """The counts of groups of sensors as blocks of outcomes [n, ·] and [m, ·]; nothing is stored
-    but two tables.
+    """The counts of groups of sensors as blocks of outcomes [n, ·] and [m, ·]; only two tables are
+    stored.
 
     groups         as for `grouped_sensors`: one array per group, Pr(sensor s of the group reports
                    bin k given x_j, y_i) [sensors, n, m, bins]
@@ -49,9 +49,9 @@ class GroupLattice(Lattice):
     tail           most mass that may be gathered in a last outcome "rest"; 0 keeps every outcome
 
     `rest` [n, m] is the mass of each (x_j, y_i) in the last outcome, all 0 if nothing was left out;
-    `left_out` counts the outcomes in it, and N those generated with it; `tail` is then its mass, at
-    least that of what was left out. Raises InputError for arrays that are not probabilities within
-    1e-9, more than 2^62 outcomes, or half a GiB of tables.
+    `left_out` counts the outcomes in it, and N the generated outcomes and the last one; `tail` is
+    then its mass, at least the mass that was left out. Raises InputError for arrays that are not
+    probabilities within 1e-9, more than 2^62 outcomes, or half a GiB of tables.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class GroupLattice(Lattice):
         tables = [table for table, _ in found]
         self._keep(math.prod(table.shape[1] for table in tables))
         prior = self.prior[tuple(self._pairs.T)]
-        if self.left_out:  # rounded up generously
+        if self.left_out:  # rounded up with a margin
             lost = -np.expm1(np.sum([np.log1p(-out) for _, out in found], axis=0)) * (1.0 + 1e-9)
             self.rest[tuple(self._pairs.T)] = prior * np.minimum(tail, lost)
         self.tail = float(self.rest.sum())
@@ -80,7 +80,7 @@ class GroupLattice(Lattice):
         self._right = reduce(_product, tables[cut:], np.ones((len(prior), 1)))
 
     def _generate_chunks(self) -> Iterator[Chunk]:
-        """Runs of whole rows of the right table, or pieces of one row."""
+        """Yield runs of whole rows of the right table, or pieces of one row."""
         rows = self._left.shape[1]
         width = self._right.shape[1]
         at_once = max(1, CHUNK_OUTCOMES // width)
@@ -120,18 +120,18 @@ def grouped_problem(
     tail: float = 0.0,
     name: str = "",
 ) -> BlockProblem:
-    """The problem of groups of sensors whose counts by group the estimator sees, as blocks (see
-    `GroupLattice`).
+    """Return the problem of groups of sensors whose counts by group the estimator sees, as blocks
+    (see `GroupLattice`).
 
-    Give one of budget (nats) and equivocation (H0, nats). Law: with tail = 0 the blocks, put
-    together, are the problem of `grouped_sensors` within a relative 1e-12.
+    Give one of budget (nats) and equivocation (H0, nats). Law: with tail = 0 the concatenated
+    blocks equal the problem of `grouped_sensors` within a relative 1e-12.
     """
     lattice = GroupLattice(groups, p_xy, loss_matrix, tail)
     return problem_of(lattice, budget, equivocation, name)
 
 
 def _check_size(laws: Sequence[Array], prior: Array) -> int:
-    """How many outcomes there are; InputError where they, or their tables, are too many."""
+    """Return the number of outcomes; InputError if it, or the size of the tables, is too large."""
     sizes = [lattice_size(law.shape[0], law.shape[3]) for law in laws]
     what = (
         f"{len(laws)} groups of "
@@ -158,15 +158,17 @@ def _check_size(laws: Sequence[Array], prior: Array) -> int:
 
 
 def _find_cut(sizes: Sequence[int]) -> int:
-    """After how many groups to cut, so that the products on both sides are smallest together."""
+    """Return the number of groups before the split, such that both products together are
+    smallest.
+    """
     return min(
         range(len(sizes) + 1), key=lambda cut: math.prod(sizes[:cut]) + math.prod(sizes[cut:])
     )
 
 
 def _keep_likely(law: Array, prior: Array, tail: float) -> tuple[Array, Array]:
-    """The probabilities of a group's count vectors [pairs, kept], and what is left out of each pair
-    [pairs], at most.
+    """Return the probabilities of the kept count vectors of a group [pairs, kept], and upper bounds
+    of the probability left out for each pair [pairs].
     """
     sensors = law.shape[0]
     bins = law.shape[3]
@@ -182,7 +184,7 @@ def _keep_likely(law: Array, prior: Array, tail: float) -> tuple[Array, Array]:
 
 
 def _product(left: Array, right: Array) -> Array:
-    """Row by row the products of all entries of two tables [pairs, ·]; those of the right vary
-    fastest.
+    """Return, row by row, the products of all entries of two tables [pairs, ·]; entries of the
+    right table vary fastest.
     """
     return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)

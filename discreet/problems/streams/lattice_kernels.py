@@ -1,11 +1,10 @@
-"""Rows of a count lattice: where they begin and end, and their probabilities; in NumPy and compiled
-by numba.
+"""Rows of a count lattice: their ranges and probabilities, in NumPy and compiled by numba.
 
-A row is a vector of the first K − 2 counts; what they leave, R, is shared by the last two. Rows are
-numbered in lexicographic order, and `unrank` finds a row from its number by the combinatorial
-number system. `windows` gives the interval of the second to last count that is kept; `generate`
-fills (p_xz, loss) and adds up the probabilities. Compiled, it evaluates one exponential in 64
-outcomes.
+A row is a vector of the first K − 2 counts; the remainder R is shared by the last two counts. Rows
+are numbered in lexicographic order, and `unrank` returns a row from its number by the combinatorial
+number system. `windows` returns the interval of the second to last count that is kept; `generate`
+fills (p_xz, loss) and adds up the probabilities. The compiled version evaluates one exponential in
+64 outcomes.
 
 Source: D. E. Knuth, *The Art of Computer Programming* 4A, §7.2.1.3 (combinatorial number system).
 """
@@ -23,7 +22,7 @@ from discreet.numerics.compiled import jit, once
 from discreet.numerics.double_double import Array
 from discreet.problems.sensors.counts import lattice_size
 
-# Probabilities under e to this become 0: their last digits are lost, and processors slow down.
+# Probabilities below e to this power become 0: subnormal numbers are inexact and slow.
 _LOG_LEAST = -708.0
 
 Index = NDArray[np.int64]
@@ -31,10 +30,10 @@ Index = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive rows from number `first` on, of the first the second to last counts ≥ low, and of
-    the last those < high.
+    """Consecutive rows that begin with number `first`; the second to last count is ≥ low in the
+    first row and < high in the last.
 
-    They are the `count` outcomes from number `start` on of those that are kept.
+    They are `count` consecutive kept outcomes that begin with number `start`.
     """
 
     first: int
@@ -47,14 +46,14 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What the probabilities of all count vectors are made of.
+    """The tables from which the probabilities of all count vectors are computed.
 
-    pairs      the (x_j, y_i) that can happen [pairs, 2]
+    pairs      the (x_j, y_i) of positive probability [pairs, 2]
     shape      (values of X, values of Y)
     losses     loss of each guess for each value of Y [values of Y, m]
     log        [pairs, K, M + 1] terms whose sum over k, plus `top`, is log Pr(c given the pair)
-    deviance   [pairs, K, M + 1] of counts c from M f_k, or [pairs, K, 0] when nothing is left out
-    limit      T: outcomes with Σ_k D > T under every pair are left out; inf for none
+    deviance   [pairs, K, M + 1] of counts c from M f_k, or [pairs, K, 0] without truncation
+    limit      T: outcomes with Σ_k D > T under every pair are left out; inf without truncation
     inverse    [M + 1] 1/c, 0 at c = 0
     up, down   [pairs] q_{K−1}/q_K and its inverse, 0 where not finite
     share      [pairs] q_{K−1}/(q_{K−1} + q_K)
@@ -76,7 +75,7 @@ class Tables:
 
     @cached_property
     def _below(self) -> list[Index]:
-        """For p = 0 … K − 1 parts the number of ways to share t = 0 … M among them."""
+        """For p = 0 … K − 1 parts, the numbers of ways to distribute t = 0 … M among them."""
         largest = self.sensors
         return [
             np.array(
@@ -87,13 +86,15 @@ class Tables:
         ]
 
     def unrank(self, ranks: Index) -> Index:
-        """The rows [·, K − 1] (their K − 2 counts and what is left) with the given numbers."""
+        """Return the rows [·, K − 1] (their K − 2 counts and the remainder) with the given
+        numbers.
+        """
         row = np.empty((ranks.size, self.bins - 1), dtype=np.int64)
         left = np.full(ranks.size, self.sensors, dtype=np.int64)
         rank = ranks.astype(np.int64)
         for k in range(self.bins - 2):
             ways = self._below[self.bins - 1 - k]
-            # Least remainder that leaves the rank among its ways.
+            # The least remainder for which the rank is below the number of ways.
             rest = np.searchsorted(ways, ways[left] - rank)
             row[:, k] = left - rest
             rank = rank - (ways[left] - ways[rest])
@@ -107,8 +108,8 @@ class Tables:
 
 
 def windows(tables: Tables, row: Index) -> tuple[Index, Index]:
-    """[low, high) of the second to last count that is kept, for rows [·, K − 1]; empty where all is
-    left out.
+    """Return [low, high) of the second to last count that is kept, for rows [·, K − 1]; empty if
+    the whole row is left out.
     """
     left = row[:, -1]
     if np.isinf(tables.limit):
@@ -125,7 +126,7 @@ def windows(tables: Tables, row: Index) -> tuple[Index, Index]:
 
 
 def _before(table: Array, row: Index) -> Array:
-    """The terms of the counts that a row holds fixed, added up in their order."""
+    """Return the sum of the terms of the counts that are fixed in a row, added in their order."""
     total = np.zeros(len(row))
     for k in range(row.shape[1] - 1):
         total += table[k][row[:, k]]
@@ -135,15 +136,15 @@ def _before(table: Array, row: Index) -> Array:
 def _interval(
     before: Array, a: Array, b: Array, left: Index, share: float, limit: float
 ) -> tuple[Index, Index]:
-    """Where the convex function before + a[c] + b[left − c] is at most limit; [left + 1, 0) where
-    nowhere.
+    """Return the interval where the convex function before + a[c] + b[left − c] is at most limit;
+    [left + 1, 0) if it is empty.
     """
 
     def inside(c: Index) -> NDArray[np.bool_]:
         return np.asarray((before + a[c]) + b[left - c] <= limit)
 
     def outermost(outside: Index) -> Index:
-        """The last count that is inside on the way from `top` to one that is not."""
+        """Return the last count inside the interval between `top` and a count outside."""
         last = top.copy()
         while (open_ := kept & (np.abs(outside - last) > 1)).any():
             middle = (last + outside) // 2
@@ -161,8 +162,8 @@ def _interval(
 
 
 def _rows(tables: Tables, run: Run) -> tuple[Index, Index, Index]:
-    """The rows [·, K − 1] of a run, and [start, stop) of the second to last count that belongs to
-    it.
+    """Return the rows [·, K − 1] of a run, and [start, stop) of the second to last count in
+    each.
     """
     row = tables.unrank(run.first + np.arange(run.rows))
     low, high = windows(tables, row)
@@ -174,9 +175,9 @@ def _rows(tables: Tables, run: Run) -> tuple[Index, Index, Index]:
 def generate(
     tables: Tables, weights: Array, run: Run, p_xz: Array | None, loss: Array | None
 ) -> Array:
-    """Probabilities times weights [pairs] of the outcomes of a run.
+    """Compute the probabilities times weights [pairs] of the outcomes of a run.
 
-    Fills p_xz [n, ·] and loss [m, ·] where given and returns the sums [pairs].
+    Fills p_xz [n, ·] and loss [m, ·] if given, and returns the sums [pairs].
     """
     row, start, stop = _rows(tables, run)
     lengths = np.maximum(stop - start, 0)
@@ -205,7 +206,7 @@ def generate(
 def compiled_generate(
     tables: Tables, weights: Array, run: Run, p_xz: Array | None, loss: Array | None
 ) -> Array:
-    """`generate`, compiled."""
+    """Do the same as `generate`, compiled."""
     sums = np.zeros(len(tables.pairs))
     nothing = np.empty((0, 0))
     n, kinds = tables.shape
@@ -219,10 +220,10 @@ def compiled_generate(
 
 @once
 def _generator(n: int, kinds: int, m: int) -> Callable[..., None]:
-    """The kernel for n private values, `kinds` values of Y and m guesses, whose loops are of
+    """Return the kernel for n private values, `kinds` values of Y and m guesses, with loops of
     constant length.
     """
-    # Outcomes of a row between two exponentials; bounds the rounding that ratios accumulate.
+    # Outcomes of a row between two exponentials; limits the rounding error that ratios accumulate.
     segment = 64
     least = _LOG_LEAST
 
@@ -246,7 +247,7 @@ def _generator(n: int, kinds: int, m: int) -> Callable[..., None]:
     ):
         pairs = share.size
         bins = rows.shape[1] + 1
-        mass = np.zeros((n * kinds, segment))  # rows of pairs that cannot happen stay 0
+        mass = np.zeros((n * kinds, segment))  # rows of pairs of probability 0 stay 0
         base = np.empty(pairs)
         correction = np.zeros(pairs)
         storing = p_xz.size > 0

@@ -1,8 +1,8 @@
-"""A systematic sample of outcomes in blocks, without a second reading of most of them.
+"""A systematic sample of outcomes in blocks, which reads most of them only once.
 
-A pass over the blocks has weighed strips of consecutive outcomes. Draws are evenly spaced in
-cumulative weight; the strips' weights tell on which strips they fall, and only those are read
-again.
+A pass over the blocks has summed the weights of strips of consecutive outcomes. Draws are evenly
+spaced in cumulative weight; the weights of the strips determine which strips contain draws, and
+only those are read again.
 
 Source: W. G. Madow, "On the theory of systematic sampling, II", Annals of Mathematical Statistics
 20 (1949).
@@ -26,8 +26,8 @@ _Index = NDArray[np.intp]
 
 
 def strip_for(outcomes: int) -> int:
-    """So many consecutive outcomes to weigh together that no more than some 10⁵ weights are kept,
-    whatever N is.
+    """Return a number of consecutive outcomes per strip such that at most about 10⁵ weights are
+    kept for any N.
     """
     return STRIP * (1 << max(0, math.ceil(math.log2(max(1.0, outcomes / (STRIP << 17))))))
 
@@ -35,13 +35,13 @@ def strip_for(outcomes: int) -> int:
 def sample(
     blocks: Blocks, weighed: Mapping[int, Array], strip: int, count: int, *, threads: int = 0
 ) -> tuple[Array, Array]:
-    """`count` systematic draws in proportion to mass and, in equal parts, to the Bayes rule's
-    error: where decisions change.
+    """Draw `count` outcomes systematically with weights that are proportional, in equal parts, to
+    mass and to the error of the Bayes rule, which is large where decisions change.
 
-    weighed: of each chunk, by its first outcome and in order, the masses and the least losses of
-    its strips of so many outcomes [2, G]. threads: 0 = all cores. Returns (p_xz, loss) of the
-    distinct outcomes drawn, scaled so that their sums estimate the sums over all [n + m, K], and
-    the scales: how many outcomes each stands for [K].
+    weighed: for each chunk, by its first outcome and in order, the masses and the least losses of
+    its strips of `strip` outcomes [2, G]. threads: 0 = all cores. Returns (p_xz, loss) of the
+    distinct outcomes drawn, scaled so that their sums estimate the sums over all outcomes [n + m,
+    K], and the scales: the number of outcomes that each represents [K].
     """
     error = math.fsum(float(least.sum()) for _, least in weighed.values())
     per_error = 1.0 / error if error > 0.0 else 0.0
@@ -71,8 +71,8 @@ def _join_samples(parts: list[tuple[Array, Array]]) -> tuple[Array, Array]:
 def _draw(
     strip: int, step: float, per_error: float, chunk: Chunk, drawn: tuple[_Index, Array]
 ) -> tuple[Array, Array]:
-    """The outcomes of a chunk that draws in these of its strips, so far into their weight, fall on;
-    and their scales.
+    """Return the outcomes of a chunk at draws given by their strips and cumulative weights within
+    them; and their scales.
     """
     (strips, reach) = drawn
     (p_xz, loss) = chunk.read()
@@ -89,7 +89,7 @@ def _draw(
     index, times = np.unique(index, return_counts=True)
     columns = held.reshape(held.shape[0], -1)[:, index]
     weight = weight.ravel()[index]
-    # The last place of a strip may be one of no mass, where its weight was rounded up.
+    # The last place of a strip may have mass 0, if the weight of the strip was rounded up.
     sound = weight > 0.0
     scale = times[sound] * step / weight[sound]
     return columns[:, sound] * scale, scale

@@ -1,7 +1,7 @@
-"""Sources of blocks: ranges of outcomes, and any iterator that can be started again.
+"""Sources of blocks: ranges of outcomes, and any iterator that can be restarted.
 
-One pass checks every entry and adds up the totals, with the rules and messages of `Problem`. A
-total that is one within 1e-9 but not within rounding is divided out of every chunk when it is read.
+One pass checks every entry and adds up the totals, with the rules and messages of `Problem`. If a
+total is one within 1e-9 but not within rounding, every chunk is divided by it when it is read.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def block_problem(
     name: str = "",
     threads: int = 0,
 ) -> BlockProblem:
-    """The problem of any blocks: one pass checks every entry and adds up the totals.
+    """Return the problem of any blocks: one pass checks every entry and adds up the totals.
 
     Give one of budget (nats) and equivocation (H0, nats); or terms, if the rows of p_xz are the
-    private joints of several secrets, one under the other. threads: 0 = all cores. Raises
-    InputError, naming the entry, for everything that `Problem` refuses (entries that are negative
-    or not finite, a total further than 1e-9 from one, a loss above 1e100 or on an outcome without
-    probability), and for blocks of the wrong shape or number.
+    stacked private joints of several secrets. threads: 0 = all cores. Raises InputError, naming the
+    entry, for everything that `Problem` refuses (entries that are negative or not finite, a total
+    further than 1e-9 from one, a loss above 1e100 or on an outcome without probability), and for
+    blocks of the wrong shape or number.
     """
     if blocks.N < 1:
         raise InputError("the blocks hold no outcomes; give at least one")
@@ -94,14 +94,16 @@ def block_problem(
 
 
 def _add_totals(parts: list[tuple[int, DoubleDouble]]) -> tuple[int, DoubleDouble]:
-    """How many outcomes, and their totals."""
+    """Return the total number of outcomes, and their totals."""
     return sum(count for count, _ in parts), reduce(dd_add, [totals for _, totals in parts])
 
 
 def _check_chunk(
     n: int, m: int, compiled: bool, terms: tuple[Term, ...], chunk: Chunk
 ) -> tuple[int, DoubleDouble]:
-    """How many outcomes a chunk has, and their totals [n + m], after checking all entries."""
+    """Return the number of outcomes of a chunk, and their totals [n + m], after checking all
+    entries.
+    """
     a, loss = chunk.read()
     for what, array, rows in (("p_xz", a, n), ("loss", loss, m)):
         if array.shape != (rows, chunk.count):
@@ -111,14 +113,14 @@ def _check_chunk(
             )
     found = None
     rest = (a, loss)
-    if compiled:  # all that is not a mass is among what is not clear
+    if compiled:  # entries that are not masses make their outcome unclear
         found = strip_sums(a, loss, np.zeros((m, n)), 0.0)
         rest = a[:, found.unclear], loss[:, found.unclear]
     if not are_masses(*rest):
         _refuse_no_masses(chunk.start, a, loss)
     sums = totals(*rest, found)
     if not (sums[0][:n].max() <= 1.0 and sums[0][n:].max() <= LARGEST_LOSS):
-        # Sums that are not too large have no entries that are.
+        # If no sum is too large, no entry is.
         _refuse_no_masses(chunk.start, a, loss)
     if not any(row.min() > 0.0 for row in a):
         check_stray_losses(a, loss, chunk.start)
@@ -127,7 +129,7 @@ def _check_chunk(
 
 
 def _refuse_no_masses(start: int, a: Array, loss: Array) -> None:
-    """Refuse entries that are no masses, naming the first."""
+    """Raise InputError for entries that are not masses, naming the first."""
     if (
         a.min() >= 0.0
         and loss.min() >= 0.0
@@ -152,13 +154,13 @@ class _Source:
 
 
 def _scale_pairs(totals: Array, p_xz: Array, loss: Array) -> Pairs:
-    """Every row of p_xz and loss divided by a total [n + m]."""
+    """Return p_xz and loss with every row divided by a total [n + m]."""
     n = len(p_xz)
     return p_xz / totals[:n, None], loss / totals[n:, None]
 
 
 def blocks_by_range(n: int, m: int, outcomes: int, read: Callable[[int, int], Pairs]) -> Blocks:
-    """Blocks from a function that reads outcomes, given the first and the one after the last."""
+    """Return blocks from a function read(start, stop) that returns a range of outcomes."""
 
     def chunks() -> Iterator[Chunk]:
         for start in range(0, outcomes, CHUNK_OUTCOMES):
@@ -175,12 +177,12 @@ def blocks_by_range(n: int, m: int, outcomes: int, read: Callable[[int, int], Pa
 def blocks_from(
     factory: Callable[[], Iterable[Pairs]], n: int, m: int, N: int | None = None
 ) -> Blocks:
-    """Blocks of an iterator that can be started again: factory() yields (p_xz [n, ·], loss [m, ·])
-    pairs.
+    """Return blocks from an iterator that can be restarted: factory() yields (p_xz [n, ·], loss [m,
+    ·]) pairs.
 
-    Every call must yield the same outcomes in the same order. N is counted in a pass of its own
-    when it is not given. Raises InputError for pairs of the wrong shape, or another number of
-    outcomes than N.
+    Every call must yield the same outcomes in the same order. If N is not given, it is counted in a
+    separate pass. Raises InputError for pairs of the wrong shape, or another number of outcomes
+    than N.
     """
     sizes = whole(n, "n", 1, 1e6), whole(m, "m", 1, 1e6)
     if N is None:
