@@ -95,7 +95,11 @@ def solving_here(patch, *apart):
     def all_attempted(backend, problems, gap, time_limit, seconds):
         return [attempt(each, backend, Options(gap, time_limit)) for each in problems]
 
-    patch.setattr(isolated, "solve_isolated", solve)
+    def solved(*asked, environment="", **more):
+        assert not environment  # there is only the one of this process
+        return solve(*asked, **more)
+
+    patch.setattr(isolated, "solve_isolated", solved)
     patch.setattr(runner, "attempt_isolated", attempted)
     patch.setattr(gate, "attempt_all", all_attempted)
 
