@@ -94,7 +94,11 @@ def solving_here(patch, *apart):
     def all_attempted(backend, problems, options, seconds):
         return [attempt(each, backend, options) for each in problems]
 
-    patch.setattr(isolated, "solve_isolated", solve)
+    def solved(*asked, environment="", **more):
+        assert not environment  # there is only the one of this process
+        return solve(*asked, **more)
+
+    patch.setattr(isolated, "solve_isolated", solved)
     patch.setattr(runner, "attempt_isolated", attempted)
     patch.setattr(gate, "attempt_all", all_attempted)
 

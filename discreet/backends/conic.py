@@ -333,4 +333,13 @@ def _solver_options(options: Options, solver: str, backend: str) -> dict[str, ob
     found |= limits(options, iterations, seconds)
     if solver == "mosek":
         return {"mosek_params": found}
-    return found | {"accept_unknown": True} if solver == "clarabel" else found
+    if solver == "clarabel" and _accepts_unknown():
+        return found | {"accept_unknown": True}
+    return found
+
+
+def _accepts_unknown() -> bool:
+    """Whether this release of cvxpy keeps Clarabel's iterate without sufficient progress."""
+    from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import CLARABEL
+
+    return hasattr(CLARABEL, "ACCEPT_UNKNOWN")

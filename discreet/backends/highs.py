@@ -40,6 +40,13 @@ METHODS = {"simplex": "simplex", "ipx": "ipm", "pdlp": "pdlp"}
 iterations.
 """
 
+_NEWER_OPTIONS = (
+    "primal_residual_tolerance",
+    "dual_residual_tolerance",
+    "pdlp_optimality_tolerance",
+)
+"""Options that releases before 1.11 lack; these check fewer residuals."""
+
 SETTINGS = {
     "method": "simplex (default), ipx (interior point with crossover) or pdlp (first order)",
     "presolve": "on, off or choose (default): whether HiGHS simplifies the program first",
@@ -77,7 +84,8 @@ class Highs(Unlifted):
 
         solver = highspy.Highs()
         for name, value in lowered.options.items():
-            if solver.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+            taken = solver.setOptionValue(name, value) == highspy.HighsStatus.kOk
+            if not taken and name not in _NEWER_OPTIONS:
                 raise BackendError(
                     f"HiGHS {solver.version()} does not take the option {name} = {value!r}"
                 )

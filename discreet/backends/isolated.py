@@ -22,10 +22,12 @@ from typing import Any
 
 from discreet.backends.attempts import Attempt
 from discreet.backends.contract import AnyProblem, Backend, Options
+from discreet.backends.environments import Environment
 from discreet.backends.process import GRACE_SECONDS, STARTUP_SECONDS, Child
 from discreet.backends.registry import (
     Availability,
     availability,
+    capabilities_of,
     load_backend,
     refuse_unknown_names,
     require_libraries,
@@ -33,7 +35,7 @@ from discreet.backends.registry import (
 from discreet.backends.run import attempt, conclude
 from discreet.backends.solution import Solution, Status, Timings
 from discreet.checks import brief, freeze
-from discreet.errors import InputError
+from discreet.errors import Absent, InputError
 from discreet.problems.constraint import LeakageBudget, kind_of
 from discreet.problems.problem import Problem
 
@@ -51,6 +53,7 @@ def solve_isolated(
     settings: Mapping[str, Any] | None = None,
     memory_limit: int | None = None,
     threads: int | None = None,
+    environment: str = "",
 ) -> Solution:
     """`run.solve` with the backend in a process of its own; the judge certifies in this one.
 
@@ -60,15 +63,18 @@ def solve_isolated(
                    only)
     threads        threads of BLAS and OpenMP in the process; None leaves them as they are here
     settings       numbers, strings, booleans, None and lists of them
+    environment    requirements separated by spaces, such as "clarabel==0.9.0": the process runs in
+                   an environment that has them, which is made if need be (`environments`)
 
     Raises InputError for an unknown backend or setting, and for a value that cannot be sent to
     another process. Everything else that can happen is a status of the Solution.
     """
     kind_of(problem)
     options = Options(gap, time_limit, max_iterations, {} if settings is None else settings)
-    return conclude(
-        problem, attempt_isolated(problem, backend, options, memory_limit, threads), options
+    tried = attempt_isolated(
+        problem, backend, options, memory_limit, threads, environment=environment
     )
+    return conclude(problem, tried, options)
 
 
 def attempt_isolated(
@@ -79,18 +85,30 @@ def attempt_isolated(
     threads: int | None = None,
     *,
     repeat_seconds: float = 0.0,
+    environment: str = "",
 ) -> Attempt:
     """`run.attempt` in a process of its own; raises InputError only.
 
     repeat_seconds   a shorter attempt is repeated within these seconds, up to seven runs in all.
                      The timings are then those of the median of all runs but the first. The answer
                      is always that of the first run.
+    environment      see `solve_isolated`
     """
     _check_request(backend, options, memory_limit, threads)
-    with spawn([problem], backend, options, memory_limit, threads, repeat_seconds) as child:
+    try:
+        python = environment_of(environment, backend).python
+    except Absent as error:
+        return Attempt(backend, None, Status.ABSENT, str(error))
+    with spawn([problem], backend, options, memory_limit, threads, repeat_seconds, python) as child:
         return failed_start(child, backend) or next_attempt(
             child, backend, options.time_limit, repeat_seconds
         )
+
+
+def environment_of(words: str, backend: str) -> Environment:
+    """The environment of requirements, together with the libraries of a backend."""
+    able = capabilities_of(backend)
+    return Environment.of(words, able.libraries if able else ())
 
 
 def spawn(
@@ -100,6 +118,7 @@ def spawn(
     memory_limit: int | None = None,
     threads: int | None = None,
     repeat_seconds: float = 0.0,
+    python: str = sys.executable,
 ) -> Child:
     """A process that attempts the problems one after another; see `failed_start` and
     `next_attempt`. InputError for a problem that cannot be pickled.
@@ -107,7 +126,7 @@ def spawn(
     asked = options.gap, options.time_limit, options.max_iterations, dict(options.settings)
     request = [_stated(each) for each in problems], backend, asked, memory_limit, repeat_seconds
     try:
-        return Child("discreet.backends.isolated:serve_attempts", request, threads)
+        return Child("discreet.backends.isolated:serve_attempts", request, threads, python)
     except (TypeError, AttributeError, pickle.PicklingError) as error:
         raise InputError(
             f"this problem cannot be handed to another process ({error}); solve it in this one"

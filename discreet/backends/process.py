@@ -25,6 +25,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import IO, Any
 
 from discreet.errors import FileError
@@ -39,6 +40,23 @@ STARTUP_SECONDS = 120.0
 """Seconds a process may take to start and import its libraries; they do not count towards a time
 limit.
 """
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+_START = """
+import importlib.util, os, sys
+folder = {0!r}
+file = os.path.join(folder, "__init__.py")
+spec = importlib.util.spec_from_file_location(
+    "discreet", file, submodule_search_locations=[folder]
+)
+package = importlib.util.module_from_spec(spec)
+sys.modules["discreet"] = package
+spec.loader.exec_module(package)
+from discreet.backends.process import main
+main()
+"""
+"""Starts a process with this package, which need not be installed in its environment."""
 
 _ENDED = object()  # the message after the last one
 _alive: dict[int, Child] = {}  # by the number of the process
@@ -55,11 +73,19 @@ class Child:
                every message to `send`
     request    anything that can be pickled
     threads    of BLAS and OpenMP in the process; None leaves them as they are here
+    python     the interpreter; any but the one that runs here imports this package from its folder,
+               and everything else from its own environment
     ended      whether `receive` has raised an exception
     run        what it belongs to; see `belonging_to`
     """
 
-    def __init__(self, function: str, request: tuple[Any, ...], threads: int | None = None) -> None:
+    def __init__(
+        self,
+        function: str,
+        request: tuple[Any, ...],
+        threads: int | None = None,
+        python: str = sys.executable,
+    ) -> None:
         self.ended = False
         self.run: str = getattr(_thread, "run", "")
         self._messages: queue.Queue[Any] = queue.Queue()
@@ -68,16 +94,11 @@ class Child:
                 folder = held.enter_context(scratch_folder())
                 self._errors = held.enter_context(open(os.path.join(folder, "errors"), "w+b"))
                 self._process = subprocess.Popen(
-                    [
-                        sys.executable,
-                        "-P",
-                        "-c",
-                        ("from discreet.backends.process import main; main()"),
-                    ],
+                    [python, "-P", "-c", _START.format(str(_PACKAGE))],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=self._errors,
-                    env=_environment(threads, folder),
+                    env=_environment(threads, folder, python),
                     # a group of its own, to be killed as one; Ctrl-C reaches it through us only
                     start_new_session=True,
                 )
@@ -207,10 +228,14 @@ def _exit(code: int) -> str:
     return f"was ended by signal {name}{hint}"
 
 
-def _environment(threads: int | None, folder: str) -> dict[str, str]:
-    """This process's environment, with its import path and a folder for temporary files."""
+def _environment(threads: int | None, folder: str, python: str) -> dict[str, str]:
+    """This process's variables, with a folder for temporary files, and with the import path if the
+    interpreter is the one that runs here.
+    """
     environment = dict(os.environ)
-    environment["PYTHONPATH"] = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    here = python == sys.executable
+    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    environment["PYTHONPATH"] = path if here else ""
     environment.update(dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder))
     environment["PYTHONUNBUFFERED"] = "1"  # a crash loses no message sent before
     if threads is not None:

@@ -37,6 +37,8 @@ def solve(
 
       discreet solve model.npz --perfect --backend highs --out answer.npz --json
 
+      discreet solve paper-single --backend "conic@clarabel==0.9.0 cvxpy==1.5.4"
+
       discreet solve people.csv:hide=sex,guess=income,bins.age=6 --fraction 0.1 --out answer.npz
     """
     from discreet.backends.isolated import solve_isolated
@@ -50,7 +52,15 @@ def solve(
     with screen.waiting("solving"):
         model = asked.problem(problem)
         settings = notation.settings(notation.pairs(option or (), "--option"))
-        solution = solve_isolated(model, backend, gap=gap, time_limit=time_limit, settings=settings)
+        name, _, environment = backend.partition("@")
+        solution = solve_isolated(
+            model,
+            name,
+            gap=gap,
+            time_limit=time_limit,
+            settings=settings,
+            environment=environment,
+        )
     try:
         if out is not None and solution.estimator is not None:
             solution.save(out, overwrite=force or None)

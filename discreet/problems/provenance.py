@@ -31,13 +31,21 @@ def date_now() -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+_DISTRIBUTIONS = {"pounce": "pounce-solver"}
+
+
+def distribution_of(library: str) -> str:
+    """The name under which an importable library is distributed."""
+    return _DISTRIBUTIONS.get(library, library)
+
+
 @cache
 def version_of(library: str) -> str:
     """Return the version of an installed library without importing it, or "absent". Cached, since
     reading it takes milliseconds.
     """
     try:
-        return importlib.metadata.version(library)
+        return importlib.metadata.version(distribution_of(library))
     except importlib.metadata.PackageNotFoundError:
         if library == "discreet":  # a checkout that is not installed has its own version
             return str(importlib.import_module(library).__version__)

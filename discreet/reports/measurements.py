@@ -58,17 +58,21 @@ def format_label(name: str, values: Mapping[str, Any]) -> str:
 class Configuration:
     """A solver configuration: a backend with settings.
 
-    profiles   names of the accuracy profiles of a study under which it runs; None: all
+    profiles      names of the accuracy profiles of a study under which it runs; None: all
+    environment   requirements of the environment in which it runs, separated by spaces; empty: the
+                  Python that runs here
     """
 
     backend: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     profiles: tuple[str, ...] | None = None
+    environment: str = ""
 
     @property
     def label(self) -> str:
-        """As typed on the command line: conic, or conic:solver=scs."""
-        return format_label(self.backend, self.settings)
+        """As typed on the command line: conic, conic:solver=scs, or conic@clarabel==0.9.0."""
+        label = format_label(self.backend, self.settings)
+        return f"{label}@{self.environment}" if self.environment else label
 
     def named_in(self, words: Sequence[str]) -> bool:
         """Whether one of the words is its label, or its backend, which means it with
@@ -151,6 +155,7 @@ class Measurement:
     load                     how many processes wanted to run on the host on average in the minute
                              before; inf: not known
     control_seconds          of the control before and after it (`study.control`); () where none ran
+    environment              requirements of the environment in which it ran; empty: none of its own
     """
 
     study: str
@@ -214,13 +219,14 @@ class Measurement:
     cells_at_once: int = 1
     load: float = math.inf
     control_seconds: tuple[float, ...] = ()
+    environment: str = ""
 
     @cached_property
     def label(self) -> str:
         """The solver configuration as typed on the command line: conic, or conic:solver=scs. A
         submitted one has a mark.
         """
-        found = Configuration(self.backend, self.settings).label
+        found = Configuration(self.backend, self.settings, environment=self.environment).label
         return f"{found} {SUBMITTED}" if self.submitted else found
 
     @property

@@ -4,6 +4,7 @@
               paper-multi:sensors=10,measure=maximal-leakage
     TABLE     file.csv:key=value,... | file.parquet:... people.csv:hide=sex,guess=income,bins.age=6
     BACKEND   name | name:setting=value,...                     conic:solver=scs
+              BACKEND@REQUIREMENTS runs in an environment       "conic@clarabel==0.9.0 numpy<2"
     BUDGET    fraction=0.5 | budget=0.01 | equivocation=0.3 | perfect | own in study files; the
               command line has flags
 
@@ -190,19 +191,27 @@ def _of_table(
 
 
 def configurations(text: str) -> list[Configuration]:
-    """Backends with settings, separated by commas: tilt,conic:solver=scs."""
+    """Backends with settings, and requirements of an environment after an @, separated by commas:
+    tilt,conic:solver=scs@scs==3.2.0.
+    """
     specs: list[str] = []
     for piece in split_list(text):
         equals = piece.find("=")
         colon = piece.find(":")
-        if specs and ":" in specs[-1] and equals >= 0 and not 0 <= colon < equals:
+        before = specs[-1] if specs else ""
+        bound = "@" in before and piece[0] in "<>=!~"  # of a requirement such as scs>=3.2,<3.3
+        setting = ":" in before and "@" not in before and equals >= 0
+        if bound or (setting and not 0 <= colon < equals):
             specs[-1] += f",{piece}"
         else:
             specs.append(piece)
-    return [
-        Configuration(name, settings(inline))
-        for name, inline in (read(spec, "backend") for spec in specs)
-    ]
+    return [_configuration(spec) for spec in specs]
+
+
+def _configuration(spec: str) -> Configuration:
+    backend, _, requirements = spec.partition("@")
+    name, inline = read(backend, "backend")
+    return Configuration(name, settings(inline), environment=" ".join(requirements.split()))
 
 
 def settings(words: Mapping[str, str]) -> dict[str, Any]:

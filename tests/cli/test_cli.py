@@ -232,6 +232,14 @@ def test_specifications_are_read():
         "highs:presolve=None",
         "pyomo",
     ]
+    found = notation.configurations(
+        "conic:solver=scs,form=joint@scs>=3.2,<3.3  numpy<2,tilt,highs@highspy==1.9.0"
+    )
+    assert [(c.backend, dict(c.settings), c.environment) for c in found] == [
+        ("conic", {"solver": "scs", "form": "joint"}, "scs>=3.2,<3.3 numpy<2"),
+        ("tilt", {}, ""),
+        ("highs", {}, "highspy==1.9.0"),
+    ]
     assert notation.read("x:edges=.2,.5,.8,bins=4", "problem") == (
         "x",
         {"edges": ".2,.5,.8", "bins": "4"},

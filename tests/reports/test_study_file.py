@@ -88,7 +88,7 @@ def test_a_changed_version_is_another_cell(monkeypatch):
     from discreet.reports.study import cells
 
     before = {cell.key for cell in cells_of(parse_study(GOOD, "a")).cells}
-    monkeypatch.setattr(cells, "versions", lambda backend, settings: {"python": "4.0"})
+    monkeypatch.setattr(cells, "versions", lambda backend, settings, environment: {"python": "4.0"})
     assert not before & {cell.key for cell in cells_of(parse_study(GOOD, "a")).cells}
 
 

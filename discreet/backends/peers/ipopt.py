@@ -134,11 +134,13 @@ def _functions(
     quadratic in N.
     """
     import casadi
+    from scipy import sparse
 
     masses, deviations, guesses = program.sizes
     rest = x.size1() - masses - deviations - guesses
     cost = casadi.DM(arrays.cost)
-    matrix = casadi.DM(arrays.matrix.tocsc())
+    # CasADi before 3.7 reads SciPy's matrices, but not its arrays
+    matrix = casadi.DM(sparse.csc_matrix(arrays.matrix))
     law = casadi.SX.sym("law", deviations + guesses)
     leaked = casadi.vertcat(
         casadi.SX(0, 1),

@@ -86,7 +86,8 @@ class Cell:
     @cached_property
     def versions(self) -> dict[str, str]:
         """Of Python and every library involved."""
-        return versions(self.configuration.backend, self.settings)
+        each = self.configuration
+        return versions(each.backend, self.settings, each.environment)
 
     @property
     def settings_hash(self) -> str:
@@ -98,6 +99,7 @@ class Cell:
         """See the module's docstring."""
         here = machine()
         memory = self.limits.memory_gib
+        environment = self.configuration.environment
         return _digest(
             {
                 "problem": self.instance.problem.digest,
@@ -114,6 +116,7 @@ class Cell:
                 "versions": self.versions,
                 "machine": [here["processor"], here["cores"], here["system"]],
                 "skipped": self.skipped,
+                **({"environment": environment} if environment else {}),
             }
         )
 

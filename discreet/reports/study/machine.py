@@ -19,8 +19,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from discreet.backends.environments import Environment
+from discreet.backends.isolated import environment_of
 from discreet.backends.registry import capabilities_of
-from discreet.problems.provenance import version_of
 from discreet.reports.measurements import Measurement
 
 _ROOT = Path(__file__).resolve().parents[3]
@@ -53,28 +54,33 @@ def _memory_gib() -> float | None:
         return None
 
 
-def versions(backend: str, settings: Mapping[str, Any]) -> dict[str, str]:
-    """Versions of Python, discreet and every library of the backend, without importing them;
-    "absent" for what is missing.
+def versions(backend: str, settings: Mapping[str, Any], environment: str = "") -> dict[str, str]:
+    """Versions of Python, discreet and every library of the backend in an environment, without
+    importing them; "absent" for what is missing. An environment is made if need be.
 
     A setting whose value is the name of an installed library (conic's solver) counts as one.
     """
     able = capabilities_of(backend)
     libraries = able.libraries if able else ()
+    place = environment_of(environment, backend)
     named = [
-        value for value in settings.values() if isinstance(value, str) and _is_installed(value)
+        value
+        for value in settings.values()
+        if isinstance(value, str) and _is_installed(value, place)
     ]
     found = {"python": platform.python_version()}
     return found | {
-        name: version_of(name)
+        name: place.version_of(name)
         for name in dict.fromkeys(("discreet", "numpy", "scipy", *libraries, *named))
     }
 
 
 @cache
-def _is_installed(word: str) -> bool:
+def _is_installed(word: str, place: Environment) -> bool:
     return (
-        word.isidentifier() and word not in sys.stdlib_module_names and version_of(word) != "absent"
+        word.isidentifier()
+        and word not in sys.stdlib_module_names
+        and place.version_of(word) != "absent"
     )
 
 

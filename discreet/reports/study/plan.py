@@ -135,7 +135,9 @@ def parse_study(text: str, where: str) -> Study:
     if not names:
         raise FileError(f"{where} has no profiles; add [profiles.default] with gap = 1e-9")
     backends = tuple(
-        _configuration(each, names, place) for each, place in _number_tables(data, "backends", top)
+        configuration
+        for each, place in _number_tables(data, "backends", top)
+        for configuration in _configurations(each, names, place)
     )
     _refuse_twice([each.label for each in backends], f"{top}backends")
     labels = list(
@@ -181,12 +183,17 @@ def _refuse_settings(settings: Mapping[str, Any], backend: str, place: str, name
         )
 
 
-def _configuration(table: Mapping[str, Any], profiles: Sequence[str], place: str) -> Configuration:
+def _configurations(
+    table: Mapping[str, Any], profiles: Sequence[str], place: str
+) -> list[Configuration]:
+    """One configuration for each environment; without any, the one that runs here."""
     settings = table.get("settings", {})
     _refuse_settings(settings, table["name"], f"{place}.settings", f"{place}.name")
-    return Configuration(
-        table["name"], settings, _words(table, "profiles", profiles, "profile", place)
-    )
+    chosen = _words(table, "profiles", profiles, "profile", place)
+    return [
+        Configuration(table["name"], settings, chosen, " ".join(words.split()))
+        for words in table.get("environments", [""])
+    ]
 
 
 def _instance(table: Mapping[str, Any], labels: Sequence[str], place: str) -> InstanceSpec:
@@ -316,7 +323,14 @@ _STUDY = {
     "seed": _WHOLE,
     "limits": {"time_seconds": _AMOUNT, "memory_gib": _AMOUNT, "threads": _COUNT},
     "profiles!": {"*": {"gap!": _GAP, "settings": {"*": {"*": _VALUE}}}},
-    "backends!": [{"name!": _TEXT, "settings": {"*": _VALUE}, "profiles": _WORDS}],
+    "backends!": [
+        {
+            "name!": _TEXT,
+            "settings": {"*": _VALUE},
+            "profiles": _WORDS,
+            "environments": _WORDS,
+        }
+    ],
     "instances!": [
         {
             "problem!": _TEXT,

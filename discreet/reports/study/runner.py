@@ -249,7 +249,7 @@ def _other_versions(cell: Cell) -> str:
     """The first library of other versions here than the cell is known by, in a sentence; empty
     without any.
     """
-    here = versions(cell.configuration.backend, cell.settings)
+    here = versions(cell.configuration.backend, cell.settings, cell.configuration.environment)
     told = (
         f"{platform.node()} has {name} {here.get(name)}, and the study was laid out with {asked}; "
         "install the same there, "
@@ -303,6 +303,7 @@ def _attempt(cell: Cell, repeat_seconds: float) -> tuple[Attempt, Solution]:
             memory,
             limits.threads,
             repeat_seconds=repeat_seconds,
+            environment=cell.configuration.environment,
         )
     except FileError as error:
         raise FileError(f"{cell.title}: {error}; every cell finished before is kept") from None
@@ -396,5 +397,6 @@ def row_of(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measur
         machine=machine(),
         commit=commit(),
         profile_settings=cell.extra,
+        environment=cell.configuration.environment,
         contradictions=None if verified is None else len(faults),
     )

@@ -1,0 +1,162 @@
+"""Environments: a Python of its own for a backend, with the releases of the libraries that were
+asked for.
+
+An environment is a folder made by `uv`, or by `venv` and `pip` where there is no `uv`. It holds
+what was asked for, the backend's libraries, and `MINIMUM`, which is all that the backend's side of
+this package imports; the package itself is not installed there but loaded from its own folder
+(`process`). A folder is made once, and kept in the user's cache or in the folder that
+DISCREET_ENVIRONMENTS names. Its name is a hash of its contents and of the version of Python, so
+that a release asked for without a version stays what it was until the folder is removed.
+
+Settings of the installer, such as UV_NO_BUILD=1 or PIP_INDEX_URL, are read from its own variables.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from discreet.errors import Absent
+from discreet.problems.provenance import distribution_of, version_of
+
+FOLDER_VARIABLE = "DISCREET_ENVIRONMENTS"
+
+MINIMUM = ("lazy-loader", "numpy", "scipy")
+"""What the backend's side of this package imports."""
+
+_INSTALL_SECONDS = 900.0
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A Python with chosen libraries; without requirements it is the Python that runs here.
+
+    requirements   as pip reads them, such as "clarabel==0.9.0", in their order
+    """
+
+    requirements: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, words: str, libraries: Iterable[str] = ()) -> Environment:
+        """The environment of requirements separated by spaces, and of a backend's libraries where
+        these are not among them. Without words: the Python that runs here.
+        """
+        asked = words.split()
+        if not asked:
+            return cls()
+        names = {_name(each) for each in asked}
+        needed = (*map(distribution_of, libraries), *MINIMUM)
+        return cls(tuple(sorted([*asked, *{name for name in needed if _name(name) not in names}])))
+
+    @property
+    def folder(self) -> Path:
+        """Where it is kept, whether or not it has been made."""
+        key = " ".join((sys.version, *self.requirements))
+        return _cache() / hashlib.sha256(key.encode()).hexdigest()[:16]
+
+    @property
+    def python(self) -> str:
+        """Its interpreter. Makes the environment at the first call; Absent if that fails."""
+        if not self.requirements:
+            return sys.executable
+        if failure := _make(self):
+            raise Absent(f"the environment {' '.join(self.requirements)} cannot be made: {failure}")
+        return _interpreter(self.folder)
+
+    def version_of(self, library: str) -> str:
+        """The version that a library has there, or "absent"; nothing is imported. Makes the
+        environment at the first call.
+        """
+        if library == "discreet" or not self.requirements:
+            return version_of(library)
+        if _make(self):
+            return "absent"
+        scheme = {"base": str(self.folder), "platbase": str(self.folder)}
+        path = [sysconfig.get_path("purelib", "venv", scheme)]
+        found = importlib.metadata.distributions(name=distribution_of(library), path=path)
+        return next((each.version for each in found), "absent")
+
+
+@cache
+def _make(environment: Environment) -> str:
+    """Make the folder unless it is there; the reason of a failure, or an empty text."""
+    folder = environment.folder
+    if folder.exists():
+        return ""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = tempfile.mkdtemp(prefix=".making-", dir=folder.parent)
+    except OSError as error:
+        return f"{error.strerror} ({folder.parent}); name another folder in {FOLDER_VARIABLE}"
+    try:
+        made = Path(scratch, "environment")
+        failure = _install(environment.requirements, made)
+        if not failure:
+            with contextlib.suppress(OSError):  # another process was first
+                made.rename(folder)
+        return failure
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _install(requirements: tuple[str, ...], folder: Path) -> str:
+    """Install into a folder; the end of what the installer wrote if it fails."""
+    python = _interpreter(folder)
+    if uv := _uv():
+        commands = [
+            [*uv, "venv", "-q", "--python", sys.executable, str(folder)],
+            [*uv, "pip", "install", "-q", "-p", python, *requirements],
+        ]
+    else:
+        commands = [
+            [sys.executable, "-m", "venv", str(folder)],
+            [python, "-m", "pip", "install", "-q", *requirements],
+        ]
+    for command in commands:
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=_INSTALL_SECONDS, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+        if done.returncode:
+            lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+            return " / ".join(lines[-3:])
+    return ""
+
+
+def _uv() -> list[str]:
+    """The command that starts uv; empty if it is not installed."""
+    if found := shutil.which("uv"):
+        return [found]
+    return [sys.executable, "-m", "uv"] if importlib.util.find_spec("uv") else []
+
+
+def _interpreter(folder: Path) -> str:
+    return str(folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+
+
+def _cache() -> Path:
+    if given := os.environ.get(FOLDER_VARIABLE):
+        return Path(given).absolute()
+    cache_folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache_folder) / "discreet" / "environments"
+
+
+def _name(requirement: str) -> str:
+    """The normalised name of the project that a requirement is about."""
+    found = re.match(r"[A-Za-z0-9._-]*", requirement)
+    return re.sub(r"[-_.]+", "-", found.group() if found else "").lower()
