@@ -154,8 +154,12 @@ class Vertex:
     def columns(self, shares: Array) -> Array:
         """[m, K] the ties' columns for the free shares [F]."""
         found = np.zeros(self._shape)
+        rounded = np.rint(shares / UNIT) * UNIT
+        if self._problem.perfect:
+            # The equations of a rare guess need all digits of its shares.
+            rounded = np.where(rounded == 0.0, 0.0, shares)
         # So that a column sums to one exactly.
-        found[self._guesses, self._places] = np.rint(shares / UNIT) * UNIT
+        found[self._guesses, self._places] = rounded
         found[self._own, np.arange(self._own.size)] = 1.0 - found.sum(axis=0)
         return found
 
