@@ -18,7 +18,7 @@ from discreet.checks import check_columns, freeze, mass_array
 from discreet.errors import InputError
 from discreet.measures.law import OutputLaw
 from discreet.numerics.double_double import Array
-from discreet.numerics.estimators import normalise
+from discreet.numerics.estimators import column_error, normalise
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
@@ -168,11 +168,16 @@ class IntervalRule(Rule):
         return self.on(problem).error_probability(self.estimator)
 
     def output_law(self, problem: ContinuousProblem) -> OutputLaw:
-        """The joint law of (X, Ŷ), and how far its entries may be from those of the densities."""
+        """The joint law of (X, Ŷ), and how far its entries may be from those of the densities, and
+        of columns that sum to one exactly.
+        """
         self.check(problem)
         discrete, wrong, _ = problem.on_within(self.edges)
+        law = discrete.output_law(self.estimator)
         return replace(
-            discrete.output_law(self.estimator), off=self.estimator @ wrong.T * (1.0 + 2.0**-30)
+            law,
+            doubt=law.doubt + column_error(self.estimator),
+            off=self.estimator @ wrong.T * (1.0 + 2.0**-30),
         )
 
     def leakage(self, problem: ContinuousProblem) -> float:
