@@ -46,7 +46,7 @@ from discreet.problems.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class SampledEstimate:
-    """A confidence interval of the least error probability, and a rule. Statistical: no
+    """A confidence interval of the least error probability, and a rule. It is statistical, not a
     certificate.
 
     lower, upper      contain the optimum, and `leakage_ceiling` ≤ budget holds for the rule, with

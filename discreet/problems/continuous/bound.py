@@ -147,9 +147,9 @@ def _first_edges(problem: ContinuousProblem) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Ranges:
-    """What is known about every density on every cell [Q, cells].
+    """Bounds of every density and its mass on every cell [Q, cells].
 
-    masses, errors  of the cells; what each mass may be off by, at most
+    masses, errors  of the cells, and upper bounds of the error of each mass
     ends            values of the density at both ends
     low, high       bounds of the density
     bending         largest distance of the density from its chord
@@ -185,7 +185,7 @@ class _Ranges:
         return cls(masses, errors, ends, low, high, bending, likely, accuracy)
 
     def at(self, cells: NDArray[Any]) -> _Ranges:
-        """The same of some cells."""
+        """The bounds on some of the cells."""
         left, right = self.ends
         return _Ranges(
             self.masses[:, cells],

@@ -127,8 +127,8 @@ class IntervalRule(Rule):
             )
 
     def fitted(self, problem: ContinuousProblem) -> IntervalRule:
-        """The same rule with intervals of equal columns joined, so that no edge between equals is
-        charged, and columns normalised.
+        """The same rule with normalised columns. Neighbouring intervals of equal columns are
+        joined, as masses are inexact at every edge.
         """
         problem.refuse_other_measures("constraints on densities are")
         self.check(problem)
@@ -146,7 +146,7 @@ class IntervalRule(Rule):
         return Matrix(self.estimator)
 
     def inexact(self, discrete: Discrete) -> Inexact:
-        """What the errors of masses may change."""
+        """By how much the errors of masses may change sums under the rule."""
         assert discrete.wrong_mass is not None
         assert discrete.wrong_loss is not None
         spare = 1.0 + 2.0**-30
@@ -160,7 +160,7 @@ class IntervalRule(Rule):
         return IntervalRule(self.edges, self.on_outcomes().blended(share, towards).estimator)
 
     def blend_doubt(self, own: float) -> float:
-        """That of the matrix on the partition."""
+        """The doubt of a blend of the matrix on the partition."""
         return self.on_outcomes().blend_doubt(own)
 
     def error_probability(self, problem: ContinuousProblem) -> float:
@@ -168,8 +168,8 @@ class IntervalRule(Rule):
         return self.on(problem).error_probability(self.estimator)
 
     def output_law(self, problem: ContinuousProblem) -> OutputLaw:
-        """The joint law of (X, Ŷ), and how far its entries may be from those of the densities, and
-        of columns that sum to one exactly.
+        """The joint law of (X, Ŷ), with bounds of its errors: masses are inexact, and columns sum
+        to one up to rounding only.
         """
         self.check(problem)
         discrete, wrong, _ = problem.on_within(self.edges)
@@ -185,7 +185,7 @@ class IntervalRule(Rule):
         return self.output_law(problem).leakage()
 
     def simplified(self) -> IntervalRule:
-        """The same rule, with neighbouring intervals of equal columns joined."""
+        """The same rule; neighbouring intervals of equal columns are joined."""
         changes = (self.estimator[:, 1:] != self.estimator[:, :-1]).any(axis=0)
         kept = np.concatenate([[True], changes])
         return IntervalRule(
