@@ -172,6 +172,47 @@ def test_tails_that_nearly_tie_are_bracketed():
     check(ds.solve(ContinuousProblem(laws, [[0.3772, 0.6179], [0.0041, 0.0008]], 1.4e-6)))
 
 
+def test_a_rule_may_leak_as_much_as_the_judge_finds():
+    """The columns sum to one up to rounding, which the judge charges."""
+    problem = paper_continuous(1e-3)
+    rule = ds.problems.IntervalRule([-np.inf, 0.5, np.inf], [[0.1, 0.1000001], [0.9, 0.8999999]])
+    judged = ds.certify(problem, rule).certificate.own_leakage_ceiling
+    assert rule.output_law(problem).leakage_ceiling() >= judged * (1.0 - 1e-12)
+
+
+def test_rare_errors_are_certified_though_columns_are_rounded():
+    """The judge once blended the answer by 3e-15 of a guess that ignores the outcome, which costs a
+    gap of 5e-8 where errors are rare.
+    """
+    laws = [
+        [
+            stats.truncnorm(-13.956758890269734, -13.956304977112966),
+            stats.truncnorm(
+                -8.647026812050314,
+                -2.9419579325510403,
+                loc=2.174342533137839e-07,
+                scale=0.31944230816790464,
+            ),
+            stats.truncnorm(-8.213662176250377, -8.213429821288143, loc=2.3533212560285754),
+        ],
+        [
+            stats.truncnorm(
+                0.5018045701137561,
+                0.5044248850373285,
+                loc=-1.6493233737839872e-07,
+                scale=1.132892095605616,
+            ),
+            stats.lomax(86.18373022329963, scale=1.8454662010076708),
+            stats.lomax(0.13411156845452102, loc=1.2758715844788089, scale=0.808224128202225),
+        ],
+    ]
+    prior = [
+        [3.4541160353226964e-07, 1.3494710736579657e-07, 3.511183550485744e-08],
+        [0.29203090061691167, 0.35392486178938753, 0.3540437221231545],
+    ]
+    check(ds.solve(ContinuousProblem(laws, prior, 1.1799771426349065e-07)), 1e-9)
+
+
 def test_asymmetric_losses_and_more_guesses_than_values():
     laws = grid(lambda j, i: NormalDensity(i + 0.5 * j, 0.3))
     loss = np.array([[0.0, 1.0, 0.2], [5.0, 0.0, 0.4]])  # the third guess abstains

@@ -51,10 +51,10 @@ def trace(problem: ContinuousProblem, tilt: Array, swept: Sweep) -> Boundaries:
     low, high = bisect(
         lambda z: relative_difference(problem, tilt, z, left, right) <= 0.0, *brackets
     )
-    beside = (relative_difference(problem, tilt, side, left, right) for side in (low, high))
-    jump = np.maximum(*map(np.abs, beside)) > Precision.certain  # at the last bit
+    values = (relative_difference(problem, tilt, side, left, right) for side in (low, high))
+    jump = np.maximum(*map(np.abs, values)) > Precision.certain  # at the last bit
     rooted &= ~jump
-    # Where a density jumps, the cells of the subdivision know on which side of a double.
+    # Where a density jumps, the edge of the subdivision is on the right side of it.
     positions = np.where(rooted, low, swept.edges[1:-1])
     return _increasing(Boundaries(positions, swept.labels, ~rooted))
 

@@ -116,8 +116,8 @@ def _take_step(
 
 
 def _room(problem: ContinuousProblem, positions: Array) -> Array:
-    """The distance of each boundary to its nearest neighbour (or, for one alone, the spread of the
-    measurement).
+    """The distance from each boundary to its nearest neighbour, at most the spread of the
+    measurement.
     """
     spread = (
         problem.quantiles[-10] - problem.quantiles[9]
@@ -131,7 +131,7 @@ def _room(problem: ContinuousProblem, positions: Array) -> Array:
 def _changes(problem: ContinuousProblem, at: Boundaries, free: NDArray[np.intp]) -> Array:
     """∂u_ij/∂b_k [m, n, K]."""
     change = np.zeros((problem.m, problem.n, free.size))
-    with np.errstate(invalid="ignore"):  # 0 · inf at a pole: such a system is given up
+    with np.errstate(invalid="ignore"):  # 0 · inf at a pole: such a system is rejected
         densities = problem.private @ problem.densities(at.positions[free])
     for k in range(free.size):
         change[at.labels[free[k]], :, k] += densities[:, k]
@@ -156,7 +156,7 @@ def _ties(
     rows = np.arange(free.size)
     np.add.at(along, (rows, left), posterior)
     np.subtract.at(along, (rows, right), posterior)
-    # Boundaries next to each other: such a system is given up.
+    # Where boundaries coincide, the system is rejected.
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = slope / (2.0 * h)
     return relative_difference(problem, tilt, z, left, right), slope, along

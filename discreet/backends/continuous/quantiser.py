@@ -5,7 +5,7 @@ E(e), the error probability of the best estimator on the bins with edges e, has 
 docs/theory.md, section 17 ("Quantisers"). It is not convex, so L-BFGS descends from several starts:
 the boundaries of the best continuous rule, edges at equal masses, even edges, and seeded draws. The
 edges are quantiles of Z at levels whose gaps are a softmax, which keeps them in order whatever the
-step. Every E(e) compared is that of an optimum certified by the judge.
+step. The judge certifies the optimum behind every E(e).
 
 Source: D. C. Liu, J. Nocedal, "On the limited memory BFGS method for large scale optimization",
 Math. Program. 45 (1989).

@@ -46,7 +46,7 @@ from discreet.problems.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class SampledEstimate:
-    """A confidence interval of the least error probability, and a rule. Statistical: no
+    """A confidence interval of the least error probability, and a rule. It is statistical, not a
     certificate.
 
     lower, upper      contain the optimum, and `leakage_ceiling` ≤ budget holds for the rule, with
@@ -109,8 +109,8 @@ def estimate_continuous_by_samples(
     samples         draws in total, at least 1000: half for learning, half for testing
     rng             numpy Generator; numpy.random.default_rng(0) by default
 
-    Raises InputError for budget 0, a confidence outside (0, 1), or arrays that are no laws within
-    1e-9.
+    Raises InputError for budget 0, a confidence outside (0, 1), or a p_xy that does not sum to one
+    within 1e-9.
     """
     model = sampled_model(distributions, p_xy, loss_matrix)
     samples = whole(samples, "samples", 1000)
@@ -128,43 +128,67 @@ def estimate_continuous_by_samples(
     rng = np.random.default_rng(0) if rng is None else rng
     learnt = model.posterior(model.draw(samples // 2, rng))
     tested = model.posterior(model.draw(samples - samples // 2, rng))
-    laws = 2 + 2 * model.guesses * (1 + model.n)  # one-sided limits that must hold together
-    log_risk = math.log(2.0 * laws / (1.0 - confidence))
     tilt, multiplier = _learn(model, learnt, budget)
     rule = _calibrate_rule(model, learnt, tilt, budget)
     if math.isfinite(budget):  # aim below the budget by what the test will not be able to rule out
-        draws = rule.on(model, learnt)
-        box = LeakageBox.of(model.prior, model.guesses, draws, draws, log_risk)
+        box = _Halves(model, learnt, learnt, confidence).box(rule)
         aim = max(
             0.5 * budget, budget - Precision.ceiling * max(0.0, box.ceiling() - box.leakage())
         )
         rule = _calibrate_rule(model, learnt, _learn(model, learnt, aim)[0], aim)
-    return _test_rule(
-        model, (learnt, tested), rule, (tilt, multiplier), budget, confidence, log_risk
-    )
+    halves = _Halves(model, learnt, tested, confidence)
+    return _test_rule(halves, rule, tilt, multiplier, float(budget))
+
+
+@dataclass(frozen=True, eq=False)
+class _Halves:
+    """Posteriors [n, m, N] of the draws for learning and of those for testing, and the confidence
+    of all limits together.
+    """
+
+    model: SampledModel
+    learnt: Array
+    tested: Array
+    confidence: float
+
+    @property
+    def log_risk(self) -> float:
+        """log(2/δ) for each one-sided limit: of the lower bound, the error and the law of Ŷ."""
+        limits = 2 + 2 * self.model.guesses * (1 + self.model.n)
+        return math.log(2.0 * limits / (1.0 - self.confidence))
+
+    def mean_loss(self, rule: SampledRule, tilt: Array) -> tuple[float, float]:
+        """The mean tilted loss of a rule, and its one-sided radius."""
+        model = self.model
+        return controlled_mean(
+            _coefficients(model, tilt),
+            model.prior,
+            rule.on(model, self.learnt),
+            rule.on(model, self.tested),
+            self.log_risk,
+        )
+
+    def box(self, rule: SampledRule) -> LeakageBox:
+        """The limits of what a rule leaks."""
+        model = self.model
+        return LeakageBox.of(
+            model.prior,
+            model.guesses,
+            rule.on(model, self.learnt),
+            rule.on(model, self.tested),
+            self.log_risk,
+        )
 
 
 def _test_rule(
-    model: SampledModel,
-    posteriors: tuple[Array, Array],
-    rule: SampledRule,
-    duals: tuple[Array, float],
-    budget: float,
-    confidence: float,
-    log_risk: float,
+    halves: _Halves, rule: SampledRule, tilt: Array, multiplier: float, budget: float
 ) -> SampledEstimate:
     """Confidence limits from the test draws; rule and duals are fixed before they are looked at."""
-    learnt, tested = posteriors
-    tilt, multiplier = duals
-    bayes = SampledRule(tilt, tilt, 0.0)
-    halves = bayes.on(model, learnt), bayes.on(model, tested)
-    value, radius = controlled_mean(_coefficients(model, tilt), model.prior, *halves, log_risk)
+    model = halves.model
+    value, radius = halves.mean_loss(SampledRule(tilt, tilt, 0.0), tilt)
     lower = value - radius - (multiplier * budget if multiplier > 0.0 else 0.0)
-    halves = rule.on(model, learnt), rule.on(model, tested)
-    error, spread = controlled_mean(
-        _coefficients(model, np.zeros_like(tilt)), model.prior, *halves, log_risk
-    )
-    box = LeakageBox.of(model.prior, model.guesses, *halves, log_risk)
+    error, spread = halves.mean_loss(rule, np.zeros_like(tilt))
+    box = halves.box(rule)
     ceiling = box.ceiling()
     # Leakage is convex in the share and ends at 0.
     blend = max(0.0, 1.0 - budget / ceiling) if ceiling > budget else 0.0
@@ -173,17 +197,17 @@ def _test_rule(
     return SampledEstimate(
         lower=max(0.0, lower),
         upper=(1.0 - blend) * (error + spread) + blend * float(constants[fallback]),
-        confidence=confidence,
+        confidence=halves.confidence,
         error=(1.0 - blend) * error + blend * float(constants[fallback]),
         leakage=box.leakage(),
         leakage_ceiling=min(ceiling, budget),
-        budget=float(budget),
+        budget=budget,
         rule=rule,
         tilt=tilt,
         multiplier=multiplier,
         blend=blend,
         fallback=fallback,
-        samples=int(tested.shape[2]),
+        samples=int(halves.tested.shape[2]),
         model=model,
     )
 

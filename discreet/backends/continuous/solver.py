@@ -21,7 +21,7 @@ import time
 import numpy as np
 
 from discreet.backends.attempts import ask, matrix
-from discreet.backends.continuous.boundaries import trace
+from discreet.backends.continuous.boundaries import Boundaries, trace
 from discreet.backends.continuous.newton import aim_within, polish
 from discreet.backends.continuous.tidy import cut_draws, tidy_rule
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
@@ -120,8 +120,8 @@ class _Search:
 
     @property
     def done(self) -> bool:
-        """The bracket is narrow enough, or six rounds have hardly narrowed it; one round, if it is
-        within the gap asked for, as partitions grow by the round.
+        """Whether the bracket is narrow enough, or six rounds in a row have hardly narrowed it. One
+        such round is enough within the gap asked for, as partitions grow with every round.
         """
         patience = 1 if self.optimal else 6
         return self.narrow or self.waiting >= patience
@@ -140,8 +140,8 @@ class _Search:
 
     @property
     def explained(self) -> bool:
-        """Whether the bracket is within the gap asked for, but for what is charged for the accuracy
-        of the functions: in the lower bound, and in what the rule may leak.
+        """Whether the bracket would be within the gap asked for if functions were exact: they are
+        charged in the lower bound, and in what the rule may leak.
         """
         law = self.rule.output_law(self.problem)
         hidden = self.multiplier * (self.problem.budget - aim_within(self.problem, law))
@@ -154,12 +154,12 @@ class _Search:
 
     @property
     def leak_allowance(self) -> float:
-        """What the inexact masses of guesses that must not leak cost a bracket, relatively."""
+        """By how much inexact masses widen a bracket at budget 0, relative to its upper end."""
         return self.within * self._price / max(self.upper, NEGLIGIBLE)
 
     @property
     def _price(self) -> float:
-        """What the distance of a rule from perfect privacy costs at most."""
+        """Cost of a rule's distance from perfect privacy per unit, at most."""
         if not self.problem.constraint.perfect:
             return 0.0
         return float(change_with_prior(self.tilt, math.inf, self.problem.p_x).max())
@@ -222,22 +222,26 @@ class _Search:
         multipliers = answer.multipliers
         price = math.inf if multipliers is None else float(multipliers[0])
         tilt, multiplier, swept = self.offer_duals(answer.tilt, price)
-        found = trace(self.problem, tilt, swept)
-        roots = found.positions
+        boundaries = trace(self.problem, tilt, swept)
+        roots = boundaries.positions
         if self.width > self.gap:
-            polished = polish(self.problem, found, tilt, multiplier, self.precision, self.deadline)
-            self.offer_rule(
-                (found if polished is None else polished.boundaries).rule(self.problem.m)
-            )
-            if polished is not None:
-                self.offer_duals(polished.tilt, polished.multiplier)
-                roots = np.union1d(roots, polished.boundaries.positions)
+            roots = self._polish(boundaries, tilt, multiplier)
         self.edges = refine_partition(self.edges, estimator, roots)
         self.waiting = 0 if self.width < Precision.stalled * before else self.waiting + 1
 
+    def _polish(self, start: Boundaries, tilt: Array, multiplier: float) -> Array:
+        """Offer what Newton's method makes of the boundaries; return the edges to add."""
+        polished = polish(self.problem, start, tilt, multiplier, self.precision, self.deadline)
+        if polished is None:
+            self.offer_rule(start.rule(self.problem.m))
+            return start.positions
+        self.offer_rule(polished.boundaries.rule(self.problem.m))
+        self.offer_duals(polished.tilt, polished.multiplier)
+        return np.union1d(start.positions, polished.boundaries.positions)
+
     def tidy(self) -> IntervalRule:
-        """The best rule; or one with fewer intervals and without randomisation, if it is within the
-        gap too.
+        """The best rule, or one with fewer intervals and without randomisation if that is within
+        the gap too.
         """
         if self.rule.deterministic or self.width > self.gap:
             return self.rule
@@ -257,11 +261,10 @@ class _Search:
 def _within_budget(
     problem: ContinuousProblem, rule: IntervalRule, precision: Precision
 ) -> tuple[IntervalRule, float]:
-    """The rule, blended if need be until it keeps the budget however masses err within the assumed
-    accuracy; its error.
+    """The rule and its error probability. If it may exceed the budget within the assumed accuracy
+    of masses, it is blended until it does not.
 
-    At budget 0, a rule that leaks and cannot be moved to where it does not has error probability
-    inf.
+    At budget 0, the error probability of a rule that leaks and cannot be made private is inf.
     """
     discrete = rule.on(problem)
     perfect = problem.constraint.perfect

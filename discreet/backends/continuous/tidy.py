@@ -20,8 +20,8 @@ from discreet.problems.roots import bisect
 
 
 def tidy_rule(problem: ContinuousProblem, rule: IntervalRule, tilt: Array) -> IntervalRule:
-    """Neighbours of one label joined, and neighbours at which the same guesses tie averaged by
-    mass.
+    """Join neighbours of one label, and average columns by mass over neighbours at which the same
+    guesses tie.
     """
     estimator = np.where(rule.estimator < Precision.unseen, 0.0, rule.estimator)
     estimator /= estimator.sum(axis=0)
@@ -41,7 +41,7 @@ def tidy_rule(problem: ContinuousProblem, rule: IntervalRule, tilt: Array) -> In
 
 
 def cut_draws(problem: ContinuousProblem, rule: IntervalRule) -> IntervalRule:
-    """Intervals that randomise cut into labelled parts of the same mass, in the order of the
+    """Cut intervals that randomise into labelled parts of the same mass, in the order of the
     guesses.
     """
     edges: list[float] = []

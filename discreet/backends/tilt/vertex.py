@@ -157,8 +157,12 @@ class Vertex:
     def columns(self, shares: Array) -> Array:
         """Return the columns of the ties [m, K] for shares [F]."""
         columns = np.zeros(self._shape)
-        # rounded so that each column sums to exactly one
-        columns[self._guesses, self._places] = np.rint(shares / UNIT) * UNIT
+        rounded = np.rint(shares / UNIT) * UNIT
+        if self._problem.perfect:
+            # The equations of a rare guess need all digits of its shares.
+            rounded = np.where(rounded == 0.0, 0.0, shares)
+        columns[self._guesses, self._places] = rounded
+        # so that each column sums to exactly one
         columns[self._own, np.arange(self._own.size)] = 1.0 - columns.sum(axis=0)
         return columns
 

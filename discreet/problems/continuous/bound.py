@@ -22,7 +22,7 @@ import math
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a subdivision has proven.
+    """The result of a certified subdivision.
 
     value       a lower bound of ∫ min_i F_i, everything allowed for
     slack       the part of it lost to undecided intervals
@@ -90,23 +90,32 @@ class _Tilted:
     coefficients: Array
     size: Array
 
-    def against(self, k: int, terms: int) -> tuple[Array, Array, Array]:
-        """Upper bounds of (d_iq)⁺, lower bounds of (d_iq)⁻ and upper bounds of |d_iq| [m, Q] for
-        d_i = α_k − α_i, roundings included.
-        """
+    def over(self, k: int, terms: int) -> _Excess:
+        """F_k − F_i, roundings included."""
         difference = self.coefficients[k] - self.coefficients
         doubt = 2.0 * UNIT * (terms + 4) * (self.size[k] + self.size)
         doubt[k] = 0.0
         gain = np.maximum(difference + doubt, 0.0)
         cost = np.maximum(-difference - doubt, 0.0)
-        return gain, cost, np.abs(difference) + doubt
+        return _Excess(gain, cost, np.abs(difference) + doubt)
+
+
+@dataclass(frozen=True, eq=False)
+class _Excess:
+    """F_k − F_i = Σ_q d_iq f_q of one label k: upper bounds of (d_iq)⁺, lower bounds of (d_iq)⁻ and
+    upper bounds of |d_iq| [m, Q].
+    """
+
+    gain: Array
+    cost: Array
+    size: Array
 
 
 def sweep(
     problem: ContinuousProblem, tilt: Array, target: float, deadline: float = math.inf
 ) -> Sweep:
-    """Bound ∫ min_i F_i for a tilt [m, n] from below, subdividing until at most `target` is lost
-    (or nothing helps, or `time.perf_counter()` has passed the deadline).
+    """Bound ∫ min_i F_i for a tilt [m, n] from below by subdivision, until at most `target` is
+    lost, more cells do not help, or `time.perf_counter()` has passed the deadline.
 
     The value is a valid bound however the subdivision ends.
     """
@@ -117,7 +126,7 @@ def sweep(
     for _ in range(200):
         labels, slack = _decide(problem, tilted, cells)
         found = _join_cells(problem, tilted, cells, labels, slack)
-        # a smaller loss to undecided intervals would not count beside it
+        # a slack below a tenth of the allowance hardly changes the bound
         enough = max(target, 0.1 * found.allowance)
         points = _where_to_split(cells.edges, slack, enough, most - labels.size)
         stalled = labels.size > most // 8 and found.slack > 0.999 * before
@@ -136,44 +145,125 @@ def _first_edges(problem: ContinuousProblem) -> Array:
     return np.unique(np.concatenate([[-np.inf, np.inf], problem.quantiles, beside]))
 
 
+@dataclass(frozen=True, eq=False)
+class _Ranges:
+    """Bounds of every density and its mass on every cell [Q, cells].
+
+    masses, errors  of the cells, and upper bounds of the error of each mass
+    ends            values of the density at both ends
+    low, high       bounds of the density
+    bending         largest distance of the density from its chord
+    likely          masses, or multiples of them where masses are nothing but rounding
+    accuracy        relative error of the values, roundings included [Q, 1]
+    """
+
+    masses: Array
+    errors: Array
+    ends: tuple[Array, Array]
+    low: Array
+    high: Array
+    bending: Array
+    likely: Array
+    accuracy: Array
+
+    @classmethod
+    def of(cls, problem: ContinuousProblem, cells: _Cells) -> _Ranges:
+        masses, errors = problem.masses_from(cells.edges, cells.below, cells.above)
+        accuracy = problem.accuracies + 4.0 * UNIT * (len(problem.components) + 4)
+        ends = cells.density[:, :-1], cells.density[:, 1:]
+        low = np.minimum(*ends) * (1.0 - accuracy)
+        low[np.isinf(low)] = 0.0  # at a pole: no floor is known there
+        high = np.maximum(*ends) * (1.0 + accuracy)
+        vague = (
+            (errors.sum(axis=0) > 1e-3 * masses.sum(axis=0))
+            & np.isfinite(high).all(axis=0)
+            & (high.max(axis=0) > 0.0)
+        )
+        likely = np.where(vague, low + high, masses)
+        low[within_a_double(problem.components, cells.edges)] = 0.0
+        bending = chord_distances(problem.components, cells.edges, cells.density, accuracy)
+        return cls(masses, errors, ends, low, high, bending, likely, accuracy)
+
+    def at(self, cells: NDArray[Any]) -> _Ranges:
+        """The bounds on some of the cells."""
+        left, right = self.ends
+        return _Ranges(
+            self.masses[:, cells],
+            self.errors[:, cells],
+            (left[:, cells], right[:, cells]),
+            self.low[:, cells],
+            self.high[:, cells],
+            self.bending[:, cells],
+            self.likely[:, cells],
+            self.accuracy,
+        )
+
+    def slack(self, excess: _Excess, widths: Array, families: list[list[int]]) -> Array:
+        """The least of the bounds of ∫ max_i (F_k − F_i)⁺ over cells of these widths [cells]."""
+        by_range = _product(excess.gain, self.high) - excess.cost @ self.low
+        by_chord = self._at_ends(excess) + _product(excess.size, self.bending)
+        largest = np.maximum(np.fmin(by_range, by_chord).max(axis=0), 0.0)
+        with np.errstate(invalid="ignore"):  # 0 · inf: a decided cell of infinite width, or a pole
+            by_width = np.where(largest == 0.0, 0.0, largest * widths)
+        by_mass = excess.gain.max(axis=0) @ (self.masses + self.errors)
+        slack = np.minimum(by_width, by_mass)
+        undecided = np.flatnonzero(slack > 0.0)
+        if families:
+            by_ratio = self.at(undecided)._by_ratio(excess, families)
+            slack[undecided] = np.minimum(slack[undecided], by_ratio)
+        return np.asarray(slack)
+
+    def _at_ends(self, excess: _Excess) -> Array:
+        """The larger of the values of F_k − F_i at the two ends of each cell, which bounds a chord
+        from above [m, cells]; NaN next to a pole.
+        """
+        gain = excess.gain * (1.0 + self.accuracy.T)
+        cost = excess.cost * (1.0 - self.accuracy.T)
+        with np.errstate(invalid="ignore"):
+            left, right = (gain @ end - cost @ end for end in self.ends)
+        return np.asarray(np.maximum(left, right))
+
+    def _by_ratio(self, excess: _Excess, families: list[list[int]]) -> Array:
+        """The slack by monotone ratios within families, and by masses for all other
+        components [cells].
+        """
+        masses = self.masses + self.errors
+        gain = excess.gain
+        related = [q for members in families for q in members]
+        alone = np.setdiff1d(np.arange(masses.shape[0]), related)
+        total: Array = gain[:, alone].max(axis=0) @ masses[alone]
+        columns = np.arange(masses.shape[1])
+        for members in families:
+            reference = masses[members].argmax(axis=0)
+            ratios = []
+            for end in self.ends:
+                density = end[members]
+                with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                    ratios.append(density / density[reference, columns])
+            doubt = 3.0 * self.accuracy[members].max()
+            low = np.minimum(*ratios) * (1.0 - doubt)
+            high = np.maximum(*ratios) * (1.0 + doubt)
+            usable = np.isfinite(low).all(axis=0) & np.isfinite(high).all(axis=0)
+            low = np.where(usable, low, 0.0)
+            high = np.where(usable, high, 0.0)
+            bracket = (gain[:, members] @ high - excess.cost[:, members] @ low).max(axis=0)
+            part = np.maximum(bracket, 0.0) * masses[members][reference, columns]
+            total = total + np.where(usable, part, gain[:, members].max(axis=0) @ masses[members])
+        return total
+
+
 def _decide(
     problem: ContinuousProblem, tilted: _Tilted, cells: _Cells
 ) -> tuple[NDArray[np.intp], Array]:
-    """A label for every cell, and the slack of calling it that."""
-    masses, error = problem.masses_from(cells.edges, cells.below, cells.above)
-    widened = problem.accuracies + 4.0 * UNIT * (len(problem.components) + 4)
-    low = np.minimum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 - widened)
-    low[np.isinf(low)] = 0.0  # at a pole: no floor is known there
-    high = np.maximum(cells.density[:, :-1], cells.density[:, 1:]) * (1.0 + widened)
-    widths = np.diff(cells.edges)
-    bending = chord_distances(problem.components, cells.edges, cells.density, widened)
+    """A label for every cell, and its slack. Any label is valid; the slack tells how good it is."""
+    ranges = _Ranges.of(problem, cells)
+    labels = np.asarray((tilted.coefficients @ ranges.likely).argmin(axis=0))
     families = _families(problem)
-    # Any label will do; the mass of a cell of a few doubles is all rounding, its densities are not.
-    vague = (
-        (error.sum(axis=0) > 1e-3 * masses.sum(axis=0))
-        & np.isfinite(high).all(axis=0)
-        & (high.max(axis=0) > 0.0)
-    )
-    labels = np.asarray((tilted.coefficients @ np.where(vague, low + high, masses)).argmin(axis=0))
-    low[within_a_double(problem.components, cells.edges)] = 0.0
+    widths = np.diff(cells.edges)
     slack = np.zeros(labels.size)
     for k in np.unique(labels):
         mine = labels == k
-        gain, cost, size = tilted.against(k, problem.n)
-        by_range = _product(gain, high[:, mine]) - cost @ low[:, mine]
-        chord = _at_ends(gain * (1.0 + widened.T), cost * (1.0 - widened.T), cells.density, mine)
-        by_chord = chord + _product(size, bending[:, mine])
-        excess = np.maximum(np.fmin(by_range, by_chord).max(axis=0), 0.0)
-        with np.errstate(invalid="ignore"):  # 0 · inf: a decided cell of infinite width, or a pole
-            by_width = np.where(excess == 0.0, 0.0, excess * widths[mine])
-        by_mass = gain.max(axis=0) @ (masses[:, mine] + error[:, mine])
-        slack[mine] = np.minimum(by_width, by_mass)
-        if families:
-            weights = masses[:, mine] + error[:, mine]
-            at = np.flatnonzero(mine)[slack[mine] > 0.0]
-            ends = cells.density[:, at], cells.density[:, at + 1]
-            by_ratio = _by_ratio(families, gain, cost, weights[:, slack[mine] > 0.0], ends, widened)
-            slack[at] = np.minimum(slack[at], by_ratio)
+        slack[mine] = ranges.at(mine).slack(tilted.over(k, problem.n), widths[mine], families)
     return labels, slack
 
 
@@ -214,18 +304,6 @@ def within_a_double(components: Sequence[Component], edges: Array) -> NDArray[np
     return np.asarray(near[:, :-1] | near[:, 1:])
 
 
-def _at_ends(gain: Array, cost: Array, density: Array, cells: NDArray[np.bool_]) -> Array:
-    """The larger of the values at both ends of cells, which those of a chord do not exceed; NaN
-    next to a pole.
-    """
-    with np.errstate(invalid="ignore"):
-        left, right = (
-            gain @ ends[:, cells] - cost @ ends[:, cells]
-            for ends in (density[:, :-1], density[:, 1:])
-        )
-    return np.asarray(np.maximum(left, right))
-
-
 def _families(problem: ContinuousProblem) -> list[list[int]]:
     """Indices of the components of each ratio family with at least two members."""
     groups: dict[Hashable, list[int]] = {}
@@ -233,39 +311,6 @@ def _families(problem: ContinuousProblem) -> list[list[int]]:
         if each.family is not None:
             groups.setdefault(each.family, []).append(q)
     return [members for members in groups.values() if len(members) > 1]
-
-
-def _by_ratio(
-    families: list[list[int]],
-    gain: Array,
-    cost: Array,
-    masses: Array,
-    ends: tuple[Array, Array],
-    accuracy: Array,
-) -> Array:
-    """The slack by monotone ratios within families, and by masses for all other
-    components [cells].
-    """
-    alone = np.setdiff1d(np.arange(masses.shape[0]), [q for members in families for q in members])
-    total: Array = gain[:, alone].max(axis=0) @ masses[alone]
-    columns = np.arange(masses.shape[1])
-    for members in families:
-        reference = masses[members].argmax(axis=0)
-        ratios = []
-        for end in ends:
-            density = end[members]
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                ratios.append(density / density[reference, columns])
-        doubt = 3.0 * accuracy[members].max()
-        low = np.minimum(*ratios) * (1.0 - doubt)
-        high = np.maximum(*ratios) * (1.0 + doubt)
-        usable = np.isfinite(low).all(axis=0) & np.isfinite(high).all(axis=0)
-        low = np.where(usable, low, 0.0)
-        high = np.where(usable, high, 0.0)
-        bracket = (gain[:, members] @ high - cost[:, members] @ low).max(axis=0)
-        part = np.maximum(bracket, 0.0) * masses[members][reference, columns]
-        total = total + np.where(usable, part, gain[:, members].max(axis=0) @ masses[members])
-    return total
 
 
 def _product(gain: Array, high: Array) -> Array:
@@ -277,8 +322,8 @@ def _product(gain: Array, high: Array) -> Array:
 
 
 def _where_to_split(edges: Array, slack: Array, target: float, room: int) -> Array:
-    """What quarters the cells that hold more than their part of the slack, as far as doubles and
-    `room` for so many points allow; a tail is cut once.
+    """At most `room` points, which quarter the cells with more than their part of the slack where
+    there are doubles between their ends. An unbounded cell is cut once.
     """
     undecided = max(1, int((slack > 0.0).sum()))
     chosen = np.flatnonzero(slack > 0.5 * target / undecided)

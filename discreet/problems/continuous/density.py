@@ -92,14 +92,13 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """A density ready for use.
+    """A density with all that bounds and masses need of it.
 
     upper_floor   absolute error of upper-tail probabilities beyond the relative one (0 with a
                   survival function)
-    accuracy      relative error of the functions that is known, where it is more than the problem
-                  assumes
-    steady        the least share of the relative error that tails v have, where it falls with
-                  |log v|, as of known families (docs/theory.md, section 17); else 1
+    accuracy      known relative error of the functions; 0 where the problem's assumption covers it
+    steady        tails v of known families err by the share max(steady, log v / log 1e-300) of the
+                  accuracy (docs/theory.md, section 17); 1 for all others
     located       the breakpoints were found numerically
     family        ratio family, None if unknown
     family_stated it was stated by the user
@@ -137,8 +136,8 @@ class Component:
     def pdf(self, z: Array) -> Array:
         """Densities at finite points; 0 at ±inf; may be inf at a pole.
 
-        Where it is NaN, but at most `UNDERFLOW` by the cdf, it counts as 0: in scipy.stats (z −
-        location) / scale overflows.
+        scipy.stats returns NaN where (z − location) / scale overflows. This counts as 0 where the
+        cdf shows that the density is at most `UNDERFLOW`.
         """
         values = np.zeros(z.shape)
         finite = np.isfinite(z)
@@ -150,8 +149,8 @@ class Component:
         return values
 
     def _negligible(self, z: Array) -> NDArray[np.bool_]:
-        """Where the density is at most `UNDERFLOW`: beyond all breakpoints it falls, so to the mass
-        past z/2, over |z/2|.
+        """Where the density is at most `UNDERFLOW`. Beyond all breakpoints it falls, so at z it is
+        at most the mass past z/2 over |z/2|.
         """
         below, above = self.tails(0.5 * z)
         past = np.where(z < 0.0, below, above + self.upper_floor)
@@ -227,8 +226,8 @@ def expand(entry: Any, what: str) -> list[tuple[float, Any]]:
 
 
 def component(entry: Any, what: str) -> Component:
-    """Prepare one density; InputError, naming it by `what`, without pdf and cdf, or where they
-    disagree by over 1e-9.
+    """Prepare one density. Raises InputError, which names it by `what`, if pdf or cdf is missing or
+    they disagree by more than 1e-9.
     """
     if not callable(getattr(entry, "pdf", None)) or not callable(getattr(entry, "cdf", None)):
         raise InputError(
@@ -383,8 +382,8 @@ def _check(density: Component) -> None:
 
 
 def _discrepancy(density: Component) -> tuple[float, float]:
-    """Σ over cells of |∫ pdf − mass|, after halving cells that disagree as often as is sensible;
-    and where it is largest.
+    """Σ over cells of |∫ pdf − mass|, and where it is largest. Cells that disagree are halved while
+    there are doubles inside and at most 4,000 cells.
     """
     inner = density.breakpoints[
         (density.breakpoints > density.quantiles[0]) & (density.breakpoints < density.quantiles[-1])

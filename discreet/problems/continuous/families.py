@@ -1,11 +1,11 @@
-"""The families of scipy.stats that are known: their turning points, how accurate their functions
-are, and better functions.
+"""Known families of scipy.stats: their turning and inflection points, how accurate their functions
+are, and better functions for six of them.
 
-SciPy takes the standard coordinate x = (z − location) / scale and computes from x alone. Next to an
-end of the support that is not at x = 0, 1 − x or x − a then has no relative digits, and so have
-tails and densities that vanish there. `functions` replaces those of the six families with such an
-end. They measure the distance to the end in double-double arithmetic, and nothing that is computed
-from it cancels.
+SciPy computes everything from the standard coordinate x = (z − location) / scale. Next to an end of
+the support other than x = 0, the distance 1 − x or x − a has lost its relative digits, and so have
+tails and densities that vanish at that end. `functions` replaces the functions of the six families
+with such an end. It computes the distance to the end in double-double arithmetic, and nothing that
+is computed from it cancels.
 
 The ends of the support are breakpoints of every family, since a density may jump or have a pole
 there. A *ratio family* is a set of densities any two of which have a monotone ratio between
@@ -202,8 +202,8 @@ class Member:
 
     @property
     def steady(self) -> float:
-        """The least share of the relative error that tails v have, which falls with |log v|: more
-        where SciPy adds up large logarithms.
+        """The least share of the relative error by which tails v err. The share falls with |log v|,
+        but less far where SciPy adds up large logarithms.
         """
         if self.name not in ("beta", "chi", "chi2", "gamma", "invgamma"):
             return 0.05
@@ -230,11 +230,11 @@ class Member:
         return [self.place(x) for x in BENDS[self.name](*self.shapes)]
 
     def place(self, x: float) -> float:
-        """Location + x · scale, rounded once; ±inf for these."""
+        """Location + x · scale, rounded once; ±inf at x = ±inf."""
         return self._place(x)[0]
 
     def _place(self, x: float) -> tuple[float, float]:
-        """The same, and what the rounding has lost."""
+        """Location + x · scale, rounded once, and its rounding error."""
         if not math.isfinite(x):
             return x, 0.0
         high, low = dd_add(
@@ -257,11 +257,10 @@ class Member:
         return None if make is None else make(self, *self.shapes)
 
     def _density(self, standard: Callable[[Array], Array], *ends: float) -> Function:
-        """The density, where the standard one takes the point x; at the double next to an end it
-        counts as at the end too.
+        """The density at z, of which `standard` is `scale` times as large.
 
-        The end itself lies between two doubles, and next to it the density may be larger than at
-        both.
+        An end of the support may lie between two doubles, where the density can be larger than at
+        both. So at the double that stands for an end, it is at least the value at the end itself.
         """
 
         largest = [(self.place(end), float(self.dist.pdf(end, *self.shapes))) for end in ends]
@@ -386,8 +385,8 @@ def _falling(start: Array, width: Array) -> Array:
 
 
 def _truncnorm(member: Member, a: float, b: float) -> tuple[Function, Function, Function]:
-    """Masses of intervals over that of (a, b), in units of exp(−a²/2), or 1 where a < 0 < b;
-    mirrored for b ≤ 0.
+    """Masses of intervals over that of (a, b), both in units of exp(−max(a, 0)²/2). For b ≤ 0 the
+    law is mirrored.
     """
     from scipy.special import erf
 

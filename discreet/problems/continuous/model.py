@@ -134,7 +134,7 @@ class ContinuousProblem(Constrained):
 
     @cached_property
     def _law(self) -> Problem:
-        """The problem on the trivial partition (one outcome): it knows π."""
+        """The problem on the trivial partition, which has one outcome."""
         everything = np.ones((len(self.components), 1))
         return Problem(self.private @ everything, self.losses @ everything, np.inf)
 
@@ -228,18 +228,18 @@ class ContinuousProblem(Constrained):
         return np.array([[max(self.accuracy, each.accuracy)] for each in self.components])
 
     def masses(self, edges: Array) -> tuple[Array, Array]:
-        """Mass of every component in every interval [Q, N] of edges [N + 1], and the error each may
-        have, at most.
+        """Mass of every component in every interval [Q, N] of edges [N + 1], and an upper bound of
+        the error of each.
 
-        Intervals below the median are differences of cdf values, above it of survival values, so
-        that tails keep their relative precision. An interval that is narrow beside its density is
-        its width times the density instead.
+        Masses below the median are differences of cdf values, those above it of survival values, so
+        that tails keep their relative precision. Where an interval is too narrow for that, its mass
+        is its width times the density.
         """
         masses, error = self.masses_from(edges, *self.tails(edges))
         unavoidable = 2.0 * UNDERFLOW + np.array(
             [[4.0 * each.upper_floor] for each in self.components]
         )
-        # By its density no mass is known more closely than that.
+        # A density does not determine a mass more closely than that.
         vague = (error > 2.0 * self.accuracies * masses) & (error > unavoidable)
         chosen = vague.any(axis=0) & np.isfinite(np.diff(edges))
         if not chosen.any():
@@ -251,8 +251,8 @@ class ContinuousProblem(Constrained):
         return masses, error
 
     def masses_from(self, edges: Array, below: Array, above: Array) -> tuple[Array, Array]:
-        """Differences of the cdf and survival values at the edges [Q, N + 1], and the error each
-        may have, at most.
+        """Differences of the cdf and survival values at the edges [Q, N + 1], and an upper bound of
+        the error of each.
 
         The error is that of the two values used, and the rounding of one or two differences. Values
         that underflow err by `UNDERFLOW` at most.
@@ -276,8 +276,8 @@ class ContinuousProblem(Constrained):
         return masses, wrong + rounding + np.where(left, 0.0, 2.0 * floor) + UNDERFLOW
 
     def _tail_errors(self, tails: Array) -> Array:
-        """Errors of cdf or survival values [Q, N], at most: relative to the true ones, hence 2⁻¹⁸
-        more.
+        """Upper bounds of the errors of cdf or survival values [Q, N]. Accuracies are relative to
+        the true values, hence the factor 1 + 2⁻¹⁸.
         """
         steady = np.array([[each.steady] for each in self.components])
         share = np.clip(np.log(np.maximum(tails, UNDERFLOW)) / math.log(UNDERFLOW), steady, 1.0)
@@ -341,11 +341,11 @@ class ContinuousProblem(Constrained):
     def bound_losses(
         self, tilt: Array, multiplier: float, target: float, deadline: float = math.inf
     ) -> Sweep:
-        """`sweep` of feasible duals, with a value that holds although the p(x_j) for which they are
-        feasible err by a share of themselves, and the total of all densities too.
+        """`sweep` of feasible duals. Its value is valid although the p(x_j) for which the duals are
+        feasible are rounded, and so is the total of all densities.
 
-        Each row of the tilt is lowered by what that share can make it infeasible by, which costs
-        least where a guess with a large tilt is rarely made.
+        Each row of the tilt is lowered by the most that rounding can make it infeasible, which
+        costs little where a guess with a large tilt is rarely made.
         """
         # Three roundings of each p(x_j), and of the total by which feasible duals divide them.
         infeasible = 8.0 * UNIT * change_with_prior(tilt, multiplier, self.p_x)
@@ -434,8 +434,8 @@ def _identity(part: Any) -> Any:
 def paper_continuous(
     budget: float | None = None, *, equivocation: float | None = None
 ) -> ContinuousProblem:
-    """The paper's single sensor: X ∈ {0, 1} with .7 and .3, Y ∈ {0, 1} with .5 and .5, independent;
-    no bins.
+    """The paper's single sensor without bins: X ∈ {0, 1} with probabilities 0.7 and 0.3, and
+    independently Y ∈ {0, 1} with 0.5 and 0.5.
     """
     means = [[PAPER_WEIGHT_X * x + PAPER_WEIGHT_Y * y for y in (0, 1)] for x in (0, 1)]
     distributions = [[NormalDensity(mean, PAPER_SIGMA) for mean in row] for row in means]

@@ -18,7 +18,7 @@ from discreet.checks import check_columns, freeze, mass_array
 from discreet.errors import InputError
 from discreet.measures.law import OutputLaw
 from discreet.numerics.double_double import Array
-from discreet.numerics.estimators import normalise
+from discreet.numerics.estimators import column_error, normalise
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
@@ -127,8 +127,8 @@ class IntervalRule(Rule):
             )
 
     def fitted(self, problem: ContinuousProblem) -> IntervalRule:
-        """The same rule with intervals of equal columns joined, so that no edge between equals is
-        charged, and columns normalised.
+        """The same rule with normalised columns. Neighbouring intervals of equal columns are
+        joined, as masses are inexact at every edge.
         """
         problem.refuse_other_measures("constraints on densities are")
         self.check(problem)
@@ -146,7 +146,7 @@ class IntervalRule(Rule):
         return Matrix(self.estimator)
 
     def inexact(self, discrete: Discrete) -> Inexact:
-        """What the errors of masses may change."""
+        """By how much the errors of masses may change sums under the rule."""
         assert discrete.wrong_mass is not None
         assert discrete.wrong_loss is not None
         spare = 1.0 + 2.0**-30
@@ -160,7 +160,7 @@ class IntervalRule(Rule):
         return IntervalRule(self.edges, self.on_outcomes().blended(share, towards).estimator)
 
     def blend_doubt(self, own: float) -> float:
-        """That of the matrix on the partition."""
+        """The doubt of a blend of the matrix on the partition."""
         return self.on_outcomes().blend_doubt(own)
 
     def error_probability(self, problem: ContinuousProblem) -> float:
@@ -168,11 +168,16 @@ class IntervalRule(Rule):
         return self.on(problem).error_probability(self.estimator)
 
     def output_law(self, problem: ContinuousProblem) -> OutputLaw:
-        """The joint law of (X, Ŷ), and how far its entries may be from those of the densities."""
+        """The joint law of (X, Ŷ), with bounds of its errors: masses are inexact, and columns sum
+        to one up to rounding only.
+        """
         self.check(problem)
         discrete, wrong, _ = problem.on_within(self.edges)
+        law = discrete.output_law(self.estimator)
         return replace(
-            discrete.output_law(self.estimator), off=self.estimator @ wrong.T * (1.0 + 2.0**-30)
+            law,
+            doubt=law.doubt + column_error(self.estimator),
+            off=self.estimator @ wrong.T * (1.0 + 2.0**-30),
         )
 
     def leakage(self, problem: ContinuousProblem) -> float:
@@ -180,7 +185,7 @@ class IntervalRule(Rule):
         return self.output_law(problem).leakage()
 
     def simplified(self) -> IntervalRule:
-        """The same rule, with neighbouring intervals of equal columns joined."""
+        """The same rule; neighbouring intervals of equal columns are joined."""
         changes = (self.estimator[:, 1:] != self.estimator[:, :-1]).any(axis=0)
         kept = np.concatenate([[True], changes])
         return IntervalRule(
