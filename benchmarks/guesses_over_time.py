@@ -57,6 +57,20 @@ def chain(rng: np.random.Generator, sparse: bool = False) -> ds.CausalProblem:
             return problem
 
 
+def drawn(seed: int, index: int) -> tuple[str, ds.CausalProblem]:
+    """Chain number `index`, a pure function of both numbers, and words that build it again.
+
+    Every second chain is sparse. Three budgets in ten are 0, two are tiny, and the others go from
+    1e-3 of what the causal Bayes rule leaks to all of it.
+    """
+    rng = np.random.default_rng([seed, index])
+    problem = chain(rng, rng.random() < 0.5)
+    decades = ((0.0, 3.0), (0.0, 3.0), (3.0, 30.0))[int(rng.integers(3))]
+    share = 0.0 if rng.random() < 0.3 else float(10.0 ** -rng.uniform(*decades))
+    words = f"guesses_over_time.drawn({seed}, {index})"
+    return words, problem.with_budget(share * problem.bayes_leakage)
+
+
 def _thin(rng: np.random.Generator, laws: list[Any]) -> None:
     """Change the laws in place: small entries become 0, two states become equal, a state becomes
     rare, or nothing.

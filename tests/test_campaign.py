@@ -31,7 +31,7 @@ KINDS = (
     "measures",
     "secrets",
 )
-KINDS += ("gains", "underflow", "given", "rare", "rare-secrets", "rare-blocks")
+KINDS += ("gains", "underflow", "given", "rare", "rare-secrets", "rare-blocks", "chains")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -43,7 +43,7 @@ def test_a_problem_follows_from_seed_and_index(load, kind):
     assert words == again[0] != other[0]
     if kind not in ("gains", "given"):  # which are in arrays or in blocks
         assert isinstance(problem, BlockProblem) == kind.endswith("blocks")
-    if not isinstance(problem, BlockProblem):
+    if not isinstance(problem, (BlockProblem, ds.CausalProblem)):
         assert problem.p_xz.tobytes() == again[1].p_xz.tobytes()
         assert problem.terms == again[1].terms
     assert set(load("campaigns.instances").KINDS) == set(KINDS)
@@ -100,6 +100,20 @@ def test_rules_of_blocks_are_checked_too(load):
     batches = load("campaigns.batches")
     rows = batches.done(batches.Batch("tilt", "blocks", 0, 3), batches.Asked(time_limit=60.0))
     assert [row.checked and not row.false for row in rows] == [True] * 3
+
+
+def test_guesses_that_follow_one_another_are_checked_too(load):
+    batches = load("campaigns.batches")
+    batch = batches.Batch("sequence-form", "chains", 0, 6)
+    rows = batches.done(batch, batches.Asked(time_limit=60.0))
+    assert [row.checked and not row.false for row in rows] == [True] * 6
+    assert [row.problem for row in rows] == [f"guesses_over_time.drawn(1, {k})" for k in range(6)]
+    problem = ds.problems.person_at_home(2, budget=0.1)
+    solution = ds.solve(problem)
+    upper = 0.5 * solution.certificate.lower
+    certificate = replace(solution.certificate, lower=0.4 * upper, upper=upper)
+    false = replace(solution, verdict=replace(solution.verdict, certificate=certificate))
+    assert "above the upper bound" in batches.checked(false, 1e-9)[1][0]
 
 
 def test_given_answers_whose_products_underflow_are_checked(load):

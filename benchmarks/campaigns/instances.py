@@ -27,6 +27,8 @@
     rare-secrets  two or three secrets by any measure; dense, sparse, rare or integer masses; 2 …
                   100 outcomes
     rare-blocks   the same with 513 … 3,000 outcomes, in blocks
+    chains      Markov chains of 2 … 4 states and 2 … 5 steps, whose guesses follow one another;
+                budgets down to 1e-30 of what the Bayes rule leaks
 
 Problems with densities are missing: the second opinion does not read them.
 """
@@ -38,6 +40,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+import guesses_over_time
 import numpy as np
 import random_problems
 from campaigns import gains, underflow
@@ -182,4 +185,5 @@ KINDS: Mapping[str, Callable[[int, int], Drawn]] = {
     "rare": rare_value,
     "rare-secrets": rare_secrets,
     "rare-blocks": rare_blocks,
+    "chains": guesses_over_time.drawn,
 }

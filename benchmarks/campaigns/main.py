@@ -1,9 +1,10 @@
 """The command line: which batches there are, the processes that do them, and the scratch folder
 they are written to.
 
-`tilt` gets all kinds of problem but `small`; every other backend gets `small`, `measures`,
-`secrets`, `gains` and `catalog`, and less time for each. Ten thousand problems of the other kinds
-would take the slowest backends hours.
+`tilt` gets all kinds of problem but `small` and `chains`; `sequence-form` gets `chains`; every other
+backend gets `small`, `measures`, `secrets`, `gains` and `catalog`, and less time for each. Ten
+thousand problems of the other kinds would take the slowest backends hours. `--each` asks for so
+many problems of each kind instead.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict
 from functools import partial
@@ -56,6 +57,7 @@ _TILT = {
     "weighted": 0.001,
     "large": 0.001,
 }
+_OVER_TIME = {"chains": 0.2}
 _OTHERS = {"small": 0.5, "measures": 0.15, "secrets": 0.1, "gains": 0.05, "catalog": 0.2}
 
 
@@ -66,11 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     )
     names, absent = _backends(asked.backends)
-    plan = [
-        batch
-        for name in names
-        for batch in _planned(name, asked.tilt if name == "tilt" else asked.others, asked.kinds)
-    ]
+    plan = [batch for name in names for batch in _planned(name, asked)]
     if not plan:
         print(
             "nothing is asked for; choose backends that are installed, and kinds among",
@@ -112,6 +110,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--others", type=int, default=10_000, metavar="K", help="problems for every other backend"
     )
+    parser.add_argument(
+        "--each", type=int, default=0, metavar="K", help="problems of each kind instead of shares"
+    )
     parser.add_argument("--backends", type=_listed, help="only these, separated by commas")
     parser.add_argument(
         "--kinds", type=_listed, default=list(KINDS), help="only these, separated by commas"
@@ -145,11 +146,13 @@ def _listed(text: str) -> list[str]:
 
 
 def _backends(chosen: Sequence[str] | None) -> tuple[list[str], list[str]]:
-    """The backends for arrays that can run here, and those that cannot; a policy is no method."""
+    """The backends for arrays and for steps that can run here, and those that cannot; a policy is
+    no method.
+    """
     able = [
         name
         for name, each in capabilities().items()
-        if name in own_backends() and Kind.ARRAYS in each.kinds
+        if name in own_backends() and each.kinds & {Kind.ARRAYS, Kind.STEPS}
     ]
     able = [
         name
@@ -186,6 +189,7 @@ def _code(name: str) -> str:
     drawn = ("instances.py", "gains.py", "rare.py", "underflow.py", "batches.py")
     files |= {
         benchmarks / "random_problems.py",
+        benchmarks / "guesses_over_time.py",
         *(benchmarks / "campaigns" / each for each in drawn),
     }
     found = hashlib.sha256()
@@ -194,11 +198,14 @@ def _code(name: str) -> str:
     return found.hexdigest()[:12]
 
 
-def _planned(name: str, problems: int, kinds: Iterable[str]) -> Iterator[Batch]:
-    """The batches of a backend, by kind in proportion to its share."""
-    for kind, share in (_TILT if name == "tilt" else _OTHERS).items():
+def _planned(name: str, asked: argparse.Namespace) -> Iterator[Batch]:
+    """The batches of a backend, by kind in proportion to its share, or so many of each kind."""
+    problems = asked.tilt if name == "tilt" else asked.others
+    kinds = {"tilt": _TILT, "sequence-form": _OVER_TIME}.get(name, _OTHERS)
+    for kind, share in kinds.items():
         size = _SIZES.get(kind, _SIZE)
-        count = round(share * problems) if kind in kinds else 0
+        count = asked.each or round(share * problems)
+        count *= kind in asked.kinds
         for first in range(0, count, size):
             yield Batch(name, kind, first, min(size, count - first))
 

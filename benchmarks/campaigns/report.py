@@ -147,8 +147,8 @@ def _head(run: Run) -> Iterable[Part]:
     day = time.strftime("%Y-%m-%d", time.gmtime())
     command = f"python benchmarks/campaign.py --seed {asked.seed}"
     yield f"""Written on {day} by `{command}`, whose processes together took {minutes:.0f} minutes.
-Asked for: a gap of {asked.gap:g}, within the seconds of the second table. `tilt` gets all kinds of problem but `small`.
-Every other backend gets only `small` and `catalog`. What *false* means is said in `benchmarks/campaigns/batches.py`: no
+Asked for: a gap of {asked.gap:g}, within the seconds of the second table. `tilt` gets all kinds of problem but `small` and `chains`,
+and `sequence-form` only `chains`. Every other backend gets `small`, `measures`, `secrets`, `gains` and `catalog`. What *false* means is said in `benchmarks/campaigns/batches.py`: no
 tolerance excuses anything. *Unconfirmed* is a certificate that is not false, and of which the solution file proves less than
 it states.
 Gap: (upper − lower)/(upper + 2·10⁻⁶). Seconds are those of the backend's own steps, on a machine that did other work too."""

@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 _LARGEST = 1 << 20
 """Entries of the blocks of a Newton system: some seconds a step."""
 
+_STEPS = 150
+"""Of the interior point: chains that are nearly deterministic take up to 130, most twenty."""
+
 _SELDOM = (2.0**-12, Precision.unseen)
 """Masses below which sequences of guesses may count as hardly ever made; whichever proves most
 counts.
@@ -392,7 +395,7 @@ class _InteriorPoint:
         deadline = self._options.deadline()
         waiting = 0
         rounds = 0
-        most = 0 if self._precision.unresolved else self._options.max_iterations or 80
+        most = 0 if self._precision.unresolved else self._options.max_iterations or _STEPS
         point = self._start()
         while rounds < most and (rounds == 0 or time.perf_counter() < deadline):
             if (self._narrow and (self._kept or waiting > 2)) or waiting > 15:

@@ -126,6 +126,12 @@ def test_a_tiny_budget_errs_hardly_less_than_none(seed, budget):
     assert found.certificate.lower <= private.certificate.upper
 
 
+def test_a_chain_that_is_nearly_deterministic_takes_a_hundred_steps(load):
+    """With half as many its bracket is 200 times as wide as was asked."""
+    pytest.importorskip("flint", reason="the extra `verify` is not installed")
+    certified(load("guesses_over_time").drawn(1, 16)[1])
+
+
 @pytest.mark.parametrize("budget", [1e-30, 1.7e-165, 1e-300])
 def test_no_budget_is_violated_that_rounding_exceeds(budget):
     """A rule other than a constant leaks about 1e-29 nats by rounding."""

@@ -617,6 +617,11 @@ class _Bound:
         if level == 0.0:  # equations may not be widened
             wide[mean == 0.0] = 0.0
         effect += wide[:, None] * (size @ small.p_xz[term.rows])
+        if level == 0.0:
+            # What equations of all guesses add up to is rounding, which outcomes share.
+            even = mean == 0.0
+            over = effect[even].sum(axis=1) + UNIT * np.abs(effect[even]).sum(axis=1)
+            effect[even] -= over[:, None] * (small.p_z / small.p_z.sum())
         self._unit = max(level, float(np.abs(effect).max())) or 1.0
         effect /= self._unit
         self.effect = effect
