@@ -367,8 +367,8 @@ class Problem(Constrained):
 
     @cached_property
     def deviations(self) -> Array:
-        """a_jl − π_j w_l [n, N]: how far X and the outcome are from independence, given the value
-        of each group of rows.
+        """The deviations a_jl − π_j w_l [n, N] of X and the outcome from independence, within each
+        given value.
         """
         phi = np.empty_like(self.p_xz)
         for term in self.terms:
