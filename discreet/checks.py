@@ -16,14 +16,14 @@ from discreet.errors import InputError
 from discreet.numerics.double_double import Array, DoubleDouble, dd_sum
 
 TOTAL_TOLERANCE = 1e-9
-"""How far a total probability may be from one before it counts as a mistake."""
+"""Largest difference of a total probability from one that is not an error."""
 
 
 def mass_array(values: Any, what: str, dimensions: int, shape: str) -> Array:
-    """A fresh float64 array of finite entries ≥ 0 with the given number of dimensions, or
-    InputError naming the entry.
+    """Return a new float64 array of finite entries ≥ 0 with the given number of dimensions;
+    otherwise raise InputError, naming the entry.
 
-    `what` is the word for the array in messages, `shape` its shape in words, such as "[n, m, N]".
+    `what` is the name of the array in messages, `shape` its shape in words, such as "[n, m, N]".
     """
     array = np.array(as_numbers(values, what, shape), order="C")
     if array.ndim != dimensions or 0 in array.shape:
@@ -35,8 +35,8 @@ def mass_array(values: Any, what: str, dimensions: int, shape: str) -> Array:
 
 
 def as_numbers(values: Any, what: str, shape: str) -> Array:
-    """Any numbers as float64, or InputError: text would be parsed, and imaginary parts and masks
-    would be dropped.
+    """Return numbers as float64, or raise InputError: text would be parsed, and imaginary parts and
+    masks would be dropped.
     """
     if type(values) is np.ndarray and values.dtype == np.float64:  # as inside the library
         return values
@@ -50,7 +50,7 @@ def as_numbers(values: Any, what: str, shape: str) -> Array:
             isinstance(each, str | bytes | np.ma.MaskedArray) for each in raw.flat
         ):
             raise TypeError("it holds text or masked entries")
-        with np.errstate(over="ignore"):  # longer numbers than doubles become infinite
+        with np.errstate(over="ignore"):  # numbers beyond the range of doubles become infinite
             return np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InputError(
@@ -65,7 +65,8 @@ def _is_masked(values: Any) -> bool:
 
 
 def check_entries(array: Array, what: str, start: int = 0, *, signed: bool = False) -> None:
-    """Refuse entries that are not finite, or negative and not `signed`; the first is named.
+    """Raise InputError for entries that are not finite, or negative unless `signed`; the first is
+    named.
 
     The outcomes of array [..., ·] begin at `start`.
     """
@@ -89,7 +90,7 @@ def check_entries(array: Array, what: str, start: int = 0, *, signed: bool = Fal
 
 
 def real_numbers(what: str, values: Any, shape: tuple[int, ...]) -> Array:
-    """Numbers of that shape, or InputError."""
+    """Return numbers of that shape, or raise InputError."""
     array = as_numbers(values, f"the {what}", f"{list(shape)}")
     if array.shape != shape:
         raise InputError(
@@ -99,13 +100,13 @@ def real_numbers(what: str, values: Any, shape: tuple[int, ...]) -> Array:
 
 
 def are_masses(*arrays: Array) -> bool:
-    """Whether all entries are numbers from 0 to 1e150; sums of larger ones may overflow."""
+    """Return True if all entries are numbers from 0 to 1e150; sums of larger ones may overflow."""
     return all(bool(array.min() >= 0.0 and array.max() <= 1e150) for array in arrays if array.size)
 
 
 def check_columns(array: Array, what: str) -> None:
-    """Refuse an array [m, ·] of which a column does not sum to one within `TOTAL_TOLERANCE`, naming
-    the worst.
+    """Raise InputError for an array [m, ·] with a column that does not sum to one within
+    `TOTAL_TOLERANCE`, naming the worst.
     """
     off = np.abs(array.sum(axis=0) - 1.0)
     if not off.max() <= TOTAL_TOLERANCE:
@@ -117,12 +118,12 @@ def check_columns(array: Array, what: str) -> None:
 
 
 def row_totals(array: Array, what: str) -> DoubleDouble:
-    """The sums of the rows of array [k, ·], double-double [k]; together they must be one within
-    `TOTAL_TOLERANCE`.
+    """Return the sums of the rows of array [k, ·], double-double [k]; their total must be one
+    within `TOTAL_TOLERANCE`.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         total = float(array.sum())
-    if total < 2.0:  # huge entries would overflow the exact sums
+    if total < 2.0:  # very large entries would overflow the exact sums
         sums = dd_sum(array)
         total = math.fsum([*sums[0], *sums[1]])
     refuse_total(total, what)
@@ -130,7 +131,7 @@ def row_totals(array: Array, what: str) -> DoubleDouble:
 
 
 def refuse_total(total: float, what: str) -> None:
-    """Refuse a total probability that is not one within `TOTAL_TOLERANCE`."""
+    """Raise InputError for a total probability that is not one within `TOTAL_TOLERANCE`."""
     if not abs(total - 1.0) <= TOTAL_TOLERANCE:
         raise InputError(
             f"{what} sums to {total!r}, not to 1 within {TOTAL_TOLERANCE:g}; divide it by its sum"
@@ -138,7 +139,7 @@ def refuse_total(total: float, what: str) -> None:
 
 
 def check_ceiling(array: Array, what: str, most: float, remedy: str, start: int = 0) -> None:
-    """Refuse entries above `most`, naming the first; the outcomes of array [·, ·]
+    """Raise InputError for entries above `most`, naming the first; the outcomes of array [·, ·]
     begin at `start`.
     """
     if array.max() > most:
@@ -149,8 +150,8 @@ def check_ceiling(array: Array, what: str, most: float, remedy: str, start: int 
 
 
 def check_stray_losses(p_xz: Array, loss: Array, start: int = 0) -> None:
-    """Refuse losses [m, ·] on outcomes of no mass in p_xz [n, ·], naming the first; outcomes begin
-    at `start`.
+    """Raise InputError for losses [m, ·] on outcomes of mass 0 in p_xz [n, ·], naming the first;
+    outcomes begin at `start`.
     """
     mass = p_xz.sum(axis=0)
     if mass.all():
@@ -164,19 +165,19 @@ def check_stray_losses(p_xz: Array, loss: Array, start: int = 0) -> None:
 
 
 def check_total(array: Array, what: str) -> float:
-    """The sum of the entries, which must be one within `TOTAL_TOLERANCE`."""
+    """Return the sum of the entries, which must be one within `TOTAL_TOLERANCE`."""
     return math.fsum(float(part[0]) for part in row_totals(array.reshape(1, -1), what))
 
 
 def check_prior(p_xy: Any) -> Array:
-    """p(x_j, y_i) [n, m], summing to one; InputError for anything else."""
+    """Return p(x_j, y_i) [n, m], normalised; InputError for anything else."""
     prior = mass_array(p_xy, "p_xy", 2, "[n, m]")
     return np.asarray(prior / check_total(prior, "p_xy"))
 
 
 def check_table(distributions: Any, prior: Array) -> list[list[Any]]:
-    """The distributions [n][m], one for each entry of p(x_j, y_k) [n, m]; InputError for anything
-    else.
+    """Return the distributions [n][m], one for each entry of p(x_j, y_k) [n, m]; InputError for
+    anything else.
     """
     n, m = prior.shape
     rows = [
@@ -192,14 +193,14 @@ def check_table(distributions: Any, prior: Array) -> list[list[Any]]:
 
 
 def check_name(name: Any) -> str:
-    """The name of a problem, which must be a text, or InputError."""
+    """Return the name of a problem, which must be a text; otherwise raise InputError."""
     if not isinstance(name, str):
         raise InputError(f"the name is {brief(name)}; give a text")
     return name
 
 
 def freeze(frozen: Any, /, **fields: Any) -> None:
-    """Set fields of a frozen dataclass as it is made; arrays among them become read-only."""
+    """Set fields of a frozen dataclass during construction; arrays among them become read-only."""
     for name, value in fields.items():
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
@@ -207,8 +208,8 @@ def freeze(frozen: Any, /, **fields: Any) -> None:
 
 
 def as_list(values: Any, what: str, wanted: str, *, empty: bool = False) -> list[Any]:
-    """The entries of a row, which may only be empty with `empty`; InputError for anything else, and
-    for text.
+    """Return the entries of a sequence, which may be empty only with `empty`; InputError for
+    anything else, and for text.
     """
     try:
         found = [] if isinstance(values, str | bytes) else list(values)
@@ -221,8 +222,8 @@ def as_list(values: Any, what: str, wanted: str, *, empty: bool = False) -> list
 
 
 def loss_table(loss_matrix: Any, m: int) -> Array:
-    """The loss of guessing i' when the truth is i [m, guesses], ≥ 0; 0/1 loss for None. InputError
-    for anything else.
+    """Return the loss of guessing i' when the truth is i [m, guesses], ≥ 0; 0/1 loss for None.
+    InputError for anything else.
     """
     if loss_matrix is None:
         if m > 8192:
@@ -240,7 +241,7 @@ def loss_table(loss_matrix: Any, m: int) -> Array:
 
 
 def whole(value: Any, what: str, least: int, most: float = 2.0**62) -> int:
-    """An integer ≥ least and ≤ most, or InputError."""
+    """Return an integer ≥ least and ≤ most, or raise InputError."""
     if (
         isinstance(value, bool | np.bool_)
         or not isinstance(value, int | np.integer)
@@ -253,7 +254,7 @@ def whole(value: Any, what: str, least: int, most: float = 2.0**62) -> int:
 
 
 def real(value: Any) -> float:
-    """A real number as a double: inf if it is too large for one, and NaN for anything else."""
+    """Return a real number as a double: inf if it is too large, and NaN for anything else."""
     if not isinstance(value, int | float | np.integer | np.floating):
         return math.nan
     try:
@@ -263,7 +264,7 @@ def real(value: Any) -> float:
 
 
 def positive(value: Any, what: str, *, zero: bool = False, most: float = np.inf) -> float:
-    """A finite number > 0 (≥ 0 with `zero`) and ≤ most, or InputError."""
+    """Return a finite number > 0 (≥ 0 with `zero`) and ≤ most, or raise InputError."""
     limits = ("≥ 0" if zero else "> 0") + ("" if np.isinf(most) else f" and ≤ {most:g}")
     number = real(value)
     if not np.isfinite(number) or number < 0.0 or (number == 0.0 and not zero) or number > most:
@@ -272,20 +273,20 @@ def positive(value: Any, what: str, *, zero: bool = False, most: float = np.inf)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint at the nearest known word, as part of a sentence; empty if there is none."""
+    """Return a hint at the nearest known word, as part of a sentence; empty if there is none."""
     close = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def at_most(value: float, figures: int) -> str:
-    """A number ≥ 0 in so many significant figures, rounded up."""
+    """Return a number ≥ 0 with `figures` significant digits, rounded up."""
     upward = Context(prec=figures, rounding=ROUND_CEILING)
     rounded = float(upward.create_decimal(repr(float(value))))
     return f"{rounded:.{figures}g}"
 
 
 def brief(value: Any, most: int = 80) -> str:
-    """What was given, as Python writes it, for a message: at most a line of it."""
+    """Return the `repr` of a value for a message, at most one line of it."""
     if isinstance(value, str | bytes):
         value = value[:most]
     try:
@@ -296,5 +297,5 @@ def brief(value: Any, most: int = 80) -> str:
 
 
 def format_value(value: Any) -> str:
-    """A value as written on the command line."""
+    """Return a value as written on the command line."""
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

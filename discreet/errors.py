@@ -9,7 +9,7 @@
         ├── Broken          its library is installed but fails to import
         └── Interrupted     it was stopped by its time limit
 
-`InputWarning` is no exception but a category of warnings.
+`InputWarning` is a category of warnings, not an exception.
 
 A message is a sentence: what was wrong, where (index, value), what to do.
 """
@@ -20,13 +20,13 @@ import re
 
 
 def shorten_message(sentence: str) -> str:
-    """A message on one line that quotes at most a line or two of what was given."""
+    """Return a message on one line that quotes at most a line or two of the input."""
     text = re.sub(r"(\S{160})\S{140,}", r"\1…", " ".join(sentence.split()))
     return text if len(text) <= 1000 else f"{text[:600]} … {text[-300:]}"
 
 
 class DiscreetError(Exception):
-    """Base of every exception that discreet raises on purpose."""
+    """Base class of every exception that discreet raises intentionally."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(shorten_message(message))
@@ -37,7 +37,7 @@ class InputError(DiscreetError, ValueError):
 
 
 class InputWarning(UserWarning):
-    """The input can be used, and is likely not what was meant; a sentence alike."""
+    """The input can be used, but is probably not what was intended; the message says why."""
 
 
 class FileError(InputError):

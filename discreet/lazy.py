@@ -1,8 +1,8 @@
 """Properties that are computed once: `functools.cached_property` without its lock.
 
 Python 3.11 takes a lock at the first access of every such property, 2 µs each, which is a thirtieth
-of a small solve. Python 3.12 has removed it (gh-87634). Threads that ask at the same time may
-compute a value twice and get equal ones.
+of a small solve. Python 3.12 has removed it (gh-87634). Threads that access a property at the same
+time may compute its value twice, with equal results.
 """
 
 from __future__ import annotations

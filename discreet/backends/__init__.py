@@ -1,7 +1,7 @@
-"""The methods, one file each, the contract they keep, the registry that finds them and the loop
-that runs them.
+"""The methods, one file each, the contract they implement, the registry, and the loop that runs
+them.
 
-The public names stand in `__init__.pyi`; each loads when it is first used.
+The public names are listed in `__init__.pyi`; each loads when it is first used.
 """
 
 import lazy_loader

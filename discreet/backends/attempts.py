@@ -1,9 +1,9 @@
-"""One backend asked once: reduce, lower, solve, lift, restore. The answer is not judged.
+"""One run of one backend: reduce, lower, solve, lift, restore. The answer is not judged.
 
 A backend that streams gets arrays of many outcomes unreduced, in blocks, since a search for
-outcomes to merge would take longer than solving. Its answer is then an `OutcomeRule`, and the
-matrix is made only when somebody asks for it. Conversely it gets few outcomes in blocks as arrays,
-reduced as such, and its answer is stated as a rule.
+proportional outcomes would take longer than solving. Its answer is then an `OutcomeRule`, and the
+matrix is computed only on demand. Conversely, it gets few outcomes in blocks as reduced arrays, and
+its answer is converted to a rule.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from discreet.problems.rule import OutcomeRule, as_rule
 
 _L = TypeVar("_L")  # what `lower` returns
 _F = TypeVar("_F")  # what `solve` finds
-# Arrays of so many outcomes are passed on unreduced: a search for proportional outcomes takes 0.1
-# µs for each outcome and value, several times as long as the passes of a solve.
+# Arrays with at least this many outcomes are not reduced: a search for proportional outcomes takes
+# 0.1 µs for each outcome and value, several times as long as the passes of a solve.
 _IN_BLOCKS_FROM = 1 << 15
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """The result of one backend, not yet judged. `answer` is None exactly when `status` is set.
+    """The result of one backend, not yet judged. `answer` is None exactly if `status` is set.
 
     traceback     text, after an unexpected exception of the backend
     samples       seconds of every run in the process; the first run gave the answer; see `isolated`
     peak_bytes    largest resident memory of the process, if the attempt had a process of its own
-    solve_bytes   the part of `peak_bytes` that the attempt took beyond the imports and the problem
+    solve_bytes   the part of `peak_bytes` that the attempt took in addition to imports and problem
     """
 
     backend: str
@@ -66,9 +66,10 @@ def ask(
     reduced: Reduced | None = None,
     clock: Clock | None = None,
 ) -> Attempt:
-    """The answer of a backend that serves the problem. Exceptions of its solver are passed on.
+    """Return the answer of a backend that serves the problem. Exceptions of its solver are passed
+    on.
 
-    reduced: the problem's reduction, if it is already known.
+    reduced: the reduction of the problem, if it is already known.
     """
     clock = Clock() if clock is None else clock
     with clock.step("lower_seconds"):
@@ -104,8 +105,8 @@ def ask(
 
 
 def _reduce(solver: Backend[Any, _L, _F], problem: AnyProblem) -> Reduced | None:
-    """The reduction of arrays, and of few outcomes in blocks; None where the outcomes are passed on
-    in blocks.
+    """Return the reduction of arrays, and of few outcomes in blocks; None if the outcomes are
+    passed on in blocks.
     """
     if problem.kind is Kind.ARRAYS:
         in_blocks = Kind.BLOCKS in solver.capabilities.kinds and problem.N >= _IN_BLOCKS_FROM
@@ -116,8 +117,8 @@ def _reduce(solver: Backend[Any, _L, _F], problem: AnyProblem) -> Reduced | None
 
 
 def _as_rule(problem: Problem, answer: Answer) -> Answer:
-    """The answer with its matrix [m, N] stated as a rule. Outcomes of probability zero follow the
-    tilt.
+    """Return the answer with its matrix [m, N] converted to a rule. Outcomes of probability zero
+    follow the tilt.
     """
     tilt = np.zeros((problem.m, problem.n)) if answer.tilt is None else answer.tilt
     rule = OutcomeRule.of(tilt, matrix(problem, answer.estimator), problem.p_xz, problem.loss)
@@ -128,8 +129,8 @@ def _as_rule(problem: Problem, answer: Answer) -> Answer:
 
 
 def _check_shapes(problem: AnyProblem, answer: Answer) -> None:
-    """Raises BackendError for a wrong shape: it is the backend's failure and must not look like bad
-    input of the user.
+    """Raise BackendError for a wrong shape: it is an error of the backend and must not look like
+    wrong input of the user.
     """
     outcomes = getattr(problem, "N", 0)
     due = (problem.m, outcomes)
@@ -149,7 +150,9 @@ def _check_shapes(problem: AnyProblem, answer: Answer) -> None:
 
 
 def restore_answer(reduced: Reduced, answer: Answer) -> Answer:
-    """The answer for the original problem. Raises BackendError for arrays of a wrong shape."""
+    """Return the answer for the original problem. Raises BackendError for arrays of a wrong
+    shape.
+    """
     _check_shapes(reduced.problem, answer)
     return Answer(
         reduced.restore(matrix(reduced.problem, answer.estimator)),
@@ -160,12 +163,12 @@ def restore_answer(reduced: Reduced, answer: Answer) -> Answer:
 
 
 def matrix(problem: Problem, estimator: Any) -> Array:
-    """The estimator [m, N] of a small problem."""
+    """Return the estimator [m, N] of a small problem."""
     return as_rule(estimator).matrix(problem)
 
 
 class Clock:
-    """Seconds of each step, recorded even when the step raises."""
+    """Seconds of each step, recorded even if the step raises an exception."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
@@ -173,7 +176,7 @@ class Clock:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Measure the seconds of a block, under a name of `Timings`."""
+        """Measure the seconds of a block, under a field name of `Timings`."""
         started = time.perf_counter()
         try:
             yield
@@ -181,5 +184,5 @@ class Clock:
             self._seconds[name] = time.perf_counter() - started
 
     def timings(self) -> Timings:
-        """The seconds of the steps so far."""
+        """Return the seconds of the steps so far."""
         return Timings(**self._seconds, compile_seconds=compile_seconds() - self._compiled)

@@ -1,9 +1,9 @@
-"""`auto`: the best backend there is, as a policy of the loop.
+"""`auto`: the best available backend, as a policy of the loop.
 
-Backends are asked in the order of preference, skipping those that cannot run here or do not serve
-the problem. The first answer that the judge certifies within the asked gap is taken; if there is
-none, the one with the narrowest bracket. If a backend raises an exception, the next is asked. The
-time limit is for all together. `claimed` names the one that answered.
+Backends are tried in the order of preference; those that cannot run here or do not serve the
+problem are skipped. The first answer that the judge certifies within the requested gap is returned;
+if there is none, the answer with the narrowest bracket. If a backend raises an exception, the next
+is tried. The time limit covers all of them. `claimed` names the backend that answered.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Auto(Policy):
 
     name = "auto"
     preference = ("tilt", "blahut-arimoto", "highs", "conic", "slsqp", "intervals", "sequence-form")
-    """No peers; in the order of certified accuracy, then of speed."""
+    """In the order of certified accuracy, then of speed; without peers."""
     capabilities = Capabilities(
         regimes=frozenset(Regime),
         largest_outcomes=100_000_000,

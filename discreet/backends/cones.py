@@ -1,5 +1,5 @@
-"""A program as linear equations, bounds and standard cones: what conic solvers and their files
-take.
+"""A program as linear equations, bounds and standard cones: the form of conic solvers and their
+files.
 
 Method: the arrays of `Program.linear_program`, and for the measures that are not linear, per guess
 and group of rows,
@@ -9,7 +9,7 @@ and group of rows,
   such term is negative;
 - `Cone.QUADRATIC`: h with Σ_j D_j²/π_j ≤ h s as a second-order cone |(h − s, 2 D/√π)| ≤ h + s;
 - `Cone.POWER`: of order α, power cones u_j π_j^{1/α − 1} ≤ q_j^{1/α} norm^{1 − 1/α} with Σ_j q_j =
-  norm, written in what q is over independence, q_j = π_j s + root e_j.
+  norm, written in the deviation of q from independence, q_j = π_j s + root e_j.
 
 Variables of `Program` come first, then those of linear pieces, then those of cones. Source: MOSEK
 ApS, *Modeling Cookbook*, chapters 3 to 5; the excess terms are those of the backend `conic`.
@@ -48,11 +48,12 @@ class ConeBlock:
 
 @dataclass(frozen=True)
 class ConeProgram:
-    """min cost·x, where the first `signed` of the x are at least 0, and right − matrix x is 0, at
-    least 0, or in cones.
+    """min cost·x, where the first `signed` variables are ≥ 0, and right − matrix x is 0, ≥ 0, or in
+    cones.
 
     matrix, right  rows [·, variables] and their right-hand sides, in this order:
-    equations      how many rows are 0; inequalities: how many then are at least 0, budgets last
+    equations      number of rows that are 0
+    inequalities   number of the following rows that are ≥ 0, budgets last
     blocks         the cones of all other rows, in their order
     """
 
@@ -67,7 +68,7 @@ class ConeProgram:
 
     @classmethod
     def of(cls, program: Program) -> ConeProgram:
-        """The cones of a program."""
+        """Return the cones of a program."""
         from scipy import sparse
 
         arrays = program.linear_program()
@@ -96,12 +97,12 @@ class ConeProgram:
 
     @property
     def linear(self) -> int:
-        """How many rows are equations or inequalities; those of cones follow."""
+        """The number of rows that are equations or inequalities; those of cones follow."""
         return self.equations + self.inequalities
 
     def standard(self) -> tuple[csc_array, Array]:
-        """matrix and right with the bounds as rows, after the equations: what solvers without
-        bounds take.
+        """Return matrix and right with the bounds as rows after the equations, for solvers without
+        bounds.
         """
         from scipy import sparse
 
@@ -127,17 +128,17 @@ class _Cones:
         self.limits = list[float]()
 
     def _new(self) -> int:
-        """The place of one variable more."""
+        """Add a variable and return its index."""
         self.variables += 1
         return self.variables - 1
 
     def _add(self, block: ConeBlock, *members: Sum) -> None:
-        """Its members are slacks, so their rows have the opposite sign."""
+        """Add a cone. Its members are slacks, so their rows have the opposite sign."""
         self.blocks.append(block)
         self.rows += [(places, [-factor for factor in factors]) for places, factors in members]
 
     def add_part(self, program: Program, part: LeakageConstraint) -> None:
-        """The cones of a measure that is not linear; Σ of what they return for every guess is
+        """Add the cones of a measure that is not linear; the returned sums over all guesses give
         leakage/B, at most 1.
         """
         each = {
@@ -162,7 +163,7 @@ class _Cones:
     def _exponential(
         self, part: LeakageConstraint, group: PriorGroup, deviation: list[int], guess: int
     ) -> Sum:
-        """Σ_j (z_j − y_j − x_j)/root, where z − y = −D."""
+        """Return Σ_j (z_j − y_j − x_j)/root, where z − y = −D."""
         extra = list[int]()
         for place, prior in zip(deviation, group.prior.tolist(), strict=True):
             extra.append(self._new())
@@ -190,7 +191,7 @@ class _Cones:
     def _powers(
         self, part: LeakageConstraint, group: PriorGroup, deviation: list[int], guess: int
     ) -> Sum:
-        """root Σ_j e_j/B; every member of a cone is divided by the root."""
+        """Return root Σ_j e_j/B; every member of a cone is divided by the root."""
         order = 1.0 / part.measure.order
         extra = [self._new() for _ in deviation]
         root = part.root

@@ -1,25 +1,26 @@
 """Backend `conic`: the problem as an exponential-cone program, through cvxpy.
 
 Method: min ⟨L, P⟩ over column-stochastic P with Σ_ij KL(u_ij, π_j s_i) ≤ ε, each term one
-exponential cone, u explicit so that the cones do not repeat the N outcomes. Two forms, setting
-`form`:
+exponential cone, with u as explicit variables so that the cones do not repeat the N outcomes. Two
+forms, setting `form`:
 
 - `deviation`: variables D = (A P − π s) / sqrt(ε) and the Kullback–Leibler terms u log(u/v) − u +
   v, none of which is negative, in cones scaled by 1/sqrt(ε) (ECOS: 1/ε, without which it fails from
-  64 outcomes). Measured best for the interior point solvers: on the paper's 10 sensors Clarabel's
-  own leakage is at most 5e-8 over the budget, with `joint` 1e-3; on 14 sensors at most 3e-4 over,
-  where `joint` ends at 1.1 to 2.1 times the budget. Default for clarabel, ecos and mosek.
+  64 outcomes on). In measurements it was best for the interior point solvers: on the paper's 10
+  sensors Clarabel's own leakage exceeds the budget by at most 5e-8, with `joint` by 1e-3; on 14
+  sensors by at most 3e-4, whereas `joint` ends at 1.1 to 2.1 times the budget. Default for
+  clarabel, ecos and mosek.
 - `joint`: variables U = A P, `rel_entr(U, s πᵀ)` summed and divided by ε: the obvious form, with a
   scaling that helps. It suits SCS best. Default for scs.
 
-Other measures of leakage are written in D and s too: the polyhedral ones by their pieces, the
-others by quadratic, power or exponential cones. Several constraints have each their own, and a
-conditional one those of every group of rows. All is stated in functions of cvxpy, which makes the
-same cones as `cones` has, in an order of its own: the last digits of its solvers depend on the
-order, for better on some problems and for worse on others.
+Other measures of leakage are also written in D and s: the polyhedral ones by their pieces, the
+others by quadratic, power or exponential cones. With several constraints each has its own terms,
+and a conditional measure has terms for every group of rows. Everything is written in cvxpy
+functions, which produce the same cones as `cones`, in another order: the last digits of its solvers
+depend on the order, for better on some problems and for worse on others.
 
-At perfect privacy the whitened equations of `lowering` replace the cones; at budget inf only the
-column sums are left. Tolerances are a tenth of the gap asked for, relative to an objective in units
+Under perfect privacy the whitened equations of `lowering` replace the cones; at budget inf only the
+column sums remain. Tolerances are a tenth of the requested gap, relative to an objective in units
 of the Bayes error.
 
 Source: S. Diamond, S. Boyd, "CVXPY: a Python-embedded modeling language for convex optimization",
@@ -27,10 +28,10 @@ JMLR 17 (2016); P. J. Goulart, Y. Chen, "Clarabel: an interior-point solver for 
 quadratic objectives", 2024 (arXiv:2405.12762); B. O'Donoghue et al., SCS, JOTA 169 (2016); A.
 Domahidi, E. Chu, S. Boyd, ECOS, ECC 2013.
 
-Cannot: resolve small budgets. A cone stores its excess over the ray u = v, which is of the size of
-ε, next to numbers of size one, so about log10(1/ε) digits of the leakage are lost. Below 1e-8 nats
-too few are left. ECOS has no time limit. `claimed` is cvxpy's status; Clarabel's iterate without
-sufficient progress is kept and called "optimal_inaccurate".
+Limitations: small budgets are not resolved. A cone stores its excess over the ray u = v, which is
+of the size of ε, next to numbers of size one, so about log10(1/ε) digits of the leakage are lost.
+Below 1e-8 nats too few are left. ECOS has no time limit. `claimed` is cvxpy's status; Clarabel's
+iterate without sufficient progress is kept and called "optimal_inaccurate".
 """
 
 from __future__ import annotations
@@ -65,9 +66,7 @@ _FORMS = {
     "mosek": ("deviation", 0.5),
     "scs": ("joint", 0.5),
 }
-"""Solver -> its default form, and the power of ε by which its cones are divided in the `deviation`
-form.
-"""
+"""Solver -> its default form, and the power of ε that divides its cones in the `deviation` form."""
 
 SETTINGS = {
     "solver": "clarabel (default), scs, ecos or mosek (when installed and licensed)",
@@ -80,8 +79,8 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class _Compiled:
-    """A compiled cvxpy problem; tilt and multiplier are read off the duals of these constraints
-    after solving.
+    """A compiled cvxpy problem; after solving, tilt and multiplier are read from the duals of these
+    constraints.
     """
 
     model: cvxpy.Problem
@@ -93,7 +92,7 @@ class _Compiled:
 
 
 class Conic(Unlifted):
-    """The exponential-cone program through cvxpy; see the module's docstring."""
+    """The exponential-cone program through cvxpy; see the docstring of the module."""
 
     name = "conic"
     capabilities = Capabilities(
@@ -139,13 +138,13 @@ class Conic(Unlifted):
             )
         form = choice(options, self.name, "form", ("deviation", "joint"), _FORMS[solver][0])
         lowered = _write(problem, form, solver, _solver_options(options, solver, self.name))
-        # Compiles; cvxpy keeps it for `solve`.
+        # This compiles the problem; cvxpy caches the result for `solve`.
         lowered.model.get_problem_data(solver=solver.upper())
         return lowered
 
     def solve(self, lowered: _Compiled, options: Options) -> Raw[Answer]:
-        """Run the solver once. Raises Interrupted at the time limit, and what cvxpy raises when the
-        solver gives up.
+        """Run the solver once. Raises Interrupted at the time limit, and cvxpy's exceptions if the
+        solver fails.
         """
         with warnings.catch_warnings():
             warnings.filterwarnings(
@@ -167,7 +166,7 @@ class Conic(Unlifted):
 def _write(
     problem: Problem, form: str, solver: str, solver_options: dict[str, object]
 ) -> _Compiled:
-    """The cvxpy problem. Every leakage expression counts in units of its B."""
+    """Return the cvxpy problem. Every leakage expression is in units of its B."""
     import cvxpy as cp
 
     estimator = cp.Variable((problem.m, problem.N), nonneg=True)
@@ -190,8 +189,8 @@ def _write(
 def _deviation_form(
     program: Program, estimator: cvxpy.Variable, constraints: _Links, solver: str
 ) -> None:
-    """Every part's leakage ÷ B ≤ 1 from D = (A P − π s)/root and s; adds the links "deviation" and
-    "mass".
+    """Add every part's leakage ÷ B ≤ 1 in terms of D = (A P − π s)/root and s, with the links
+    "deviation" and "mass".
     """
     import cvxpy as cp
 
@@ -229,14 +228,14 @@ class _GroupLaw:
 
     @property
     def independent(self) -> cvxpy.Expression:
-        """s πᵀ."""
+        """The law s πᵀ under independence."""
         return self.mass @ self.prior[None, :]
 
 
 def _leakage(
     part: LeakageConstraint, laws: list[_GroupLaw], constraints: _Links, solver: str
 ) -> cvxpy.Expression | None:
-    """Leakage ÷ B by a part's measure; None where every single guess is constrained."""
+    """Return leakage ÷ B by the measure of a part; None if every single guess is constrained."""
     import cvxpy as cp
 
     measure = part.measure
@@ -290,7 +289,7 @@ def _leakage(
 def _joint_form(
     problem: Problem, estimator: cvxpy.Variable, constraints: _Links
 ) -> cvxpy.Expression:
-    """Leakage ÷ ε from U = A P; adds the link "joint"."""
+    """Return leakage ÷ ε from U = A P; adds the link "joint"."""
     import cvxpy as cp
 
     joint = cp.Variable((problem.m, problem.n))
@@ -300,8 +299,8 @@ def _joint_form(
 
 
 def _duals(program: Program, duals: Mapping[str, Array]) -> tuple[Array, Any]:
-    """(tilt, multiplier). cvxpy's Lagrangian adds y·(left − right), so a link `u == A P` has tilt
-    −y.
+    """Return (tilt, multipliers). cvxpy's Lagrangian adds y·(left − right), so a link `u == A P`
+    has tilt −y.
     """
     prices = [float(np.sum(duals.get(f"budget {k}", 0.0))) for k in range(len(program.parts))]
     if "joint" in duals:
@@ -311,8 +310,8 @@ def _duals(program: Program, duals: Mapping[str, Array]) -> tuple[Array, Any]:
 
 
 def _solver_options(options: Options, solver: str, backend: str) -> dict[str, object]:
-    """The solver's own parameters for tolerance, iterations and time; under 1e-12 solvers only
-    report failure sooner.
+    """Return the solver's own parameters for tolerance, iterations and time; below 1e-12 solvers
+    only report failure sooner.
     """
     tolerance = number(
         options, backend, "tolerance", float, max(Precision.own_gap * options.gap, 1e-12)

@@ -2,14 +2,14 @@
 the optimum.
 
 Method: between kinks of the curve the log ratios t/μ and the price μ√ε are smooth in √ε. As ε → 0
-the ratios fall like √ε and the price tends to a limit. Towards I_MAP, from which on the budget is
-slack, the price falls to 0. So both are interpolated by polynomials in √ε through the nearest
-solved budgets. At a kink, where the number of ties changes, the prediction is worse. With several
-secrets ε is the common factor of their levels, each has its price, and μ in the ratios is the sum
-of the multipliers, as some of them may be 0.
+the ratios decrease like √ε and the price tends to a limit. Towards I_MAP, from which on the budget
+is slack, the price decreases to 0. So both are interpolated by polynomials in √ε through the
+nearest solved budgets. At a kink, where the number of ties changes, the prediction is worse. With
+several secrets, ε is the common factor of their levels, each has its own price, and μ in the ratios
+is the sum of the multipliers, since some of them may be 0.
 
 Under linear measures duals are constant between kinks. The chord between the solved budgets on both
-sides is exact where no kink lies between them, and as good as a polynomial where many do.
+sides is exact if no kink lies between them, and as good as a polynomial if many do.
 
 Source: discreet, docs/theory.md, sections 14 (continuation along the curve) and 22.
 """
@@ -32,7 +32,7 @@ from discreet.numerics.double_double import Array
 from discreet.problems.constraint import Term
 from discreet.problems.problem import Problem
 
-_NEIGHBOURS = 4  # solved budgets that a prediction interpolates
+_NEIGHBOURS = 4  # number of solved budgets that a prediction interpolates
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Known:
     """A place on the curve, with tilt [m, n] and multipliers [C] (inf at 0) of its certified
     solution.
 
-    budget   there; with several secrets the common factor of their levels
+    budget   the budget, or with several secrets the common factor of their levels
     """
 
     budget: float
@@ -49,28 +49,28 @@ class Known:
 
     @cached_property
     def root(self) -> float:
-        """√ε."""
+        """The square root √ε of the budget."""
         return math.sqrt(self.budget)
 
     @cached_property
     def total(self) -> float:
-        """Σ μ: 0 where all budgets are slack, inf at budget 0."""
+        """The sum Σ μ: 0 if all budgets are slack, inf at budget 0."""
         return float(self.multipliers.sum())
 
     @cached_property
     def prices(self) -> Array:
-        """μ √ε [C], which are finite for positive budgets."""
+        """The prices μ √ε [C], which are finite for positive budgets."""
         return np.asarray(self.multipliers * self.root)
 
     @cached_property
     def log_ratio(self) -> Array:
-        """t/Σ μ [m, n], unless all budgets are slack; 0 at budget 0."""
+        """The log ratios t/Σ μ [m, n], unless all budgets are slack; 0 at budget 0."""
         return np.asarray(self.tilt / self.total)
 
 
 def predict_duals(problem: Problem, known: Sequence[Known], at: float) -> Iterator[Duals]:
-    """Duals at that place, the likeliest first; none if the known ones, all distinct, do not
-    suffice. problem: under its budgets there.
+    """Yield duals at a place, the best prediction first; none if the known places, all distinct,
+    are too few. problem: the problem under its budgets at that place.
     """
     if all(term.measure.name in LINEAR for term in problem.terms):
         return _on_the_chord(known, at)
@@ -89,11 +89,11 @@ def _on_the_chord(known: Sequence[Known], at: float) -> Iterator[Duals]:
 
 
 def _interpolate_duals(problem: Problem, known: Sequence[Known], at: float) -> Iterator[Duals]:
-    """Under smooth measures.
+    """Yield predictions under smooth measures.
 
-    The first prediction uses the nearest budgets on both sides, two more one side alone, since a
-    kink may lie between. If only perfect privacy and slack budgets are known, its tilt comes first,
-    scaled in √ε to 0 at the least slack budget.
+    The first prediction uses the nearest budgets on both sides; two more use only one side, since a
+    kink may lie between. If only perfect privacy and slack budgets are known, the tilt of the
+    former comes first, scaled in √ε to 0 at the smallest slack budget.
     """
     place = math.sqrt(at)
     if all(point.total in (0.0, math.inf) for point in known):
@@ -107,7 +107,7 @@ def _interpolate_duals(problem: Problem, known: Sequence[Known], at: float) -> I
             yield Duals(left * tilt, left * np.array(each))
     nearest = sorted(known, key=lambda point: abs(point.root - place))
     larger = [point for point in nearest if point.budget > at]
-    # a slack budget is of use for the budgets next to it only
+    # A slack budget is useful only for the budgets next to it.
     if larger and larger[0].total > 0.0:
         nearest = [point for point in nearest if point.total > 0.0]
         larger = [point for point in larger if point.total > 0.0]
@@ -126,10 +126,11 @@ def _interpolate_duals(problem: Problem, known: Sequence[Known], at: float) -> I
 
 
 def price_of_perfect(tilt: Array, p_x: Array, term: Term) -> float:
-    """The μ of a constraint that costs least with the tilt t of perfect privacy: to second order μ
-    ε + max_i Σ_j π_j t_ij² / (2 μ); tilt [m, n] and π [n] of its rows.
+    """Return the best μ of a constraint for the tilt t of perfect privacy, which minimises to
+    second order μ ε + max_i Σ_j π_j t_ij² / (2 μ); tilt [m, n] and π [n] of its rows.
 
-    Under a measure of another kind one of several powers of two; 0 where it reads none.
+    Under other measures it is the best of several powers of two; 0 if the measure needs no
+    multiplier.
     """
     if term.measure == MUTUAL_INFORMATION or term.measure.conditional:
         squares = ((tilt * np.sqrt(p_x)) ** 2).sum(axis=1)
@@ -148,8 +149,8 @@ def price_of_perfect(tilt: Array, p_x: Array, term: Term) -> float:
 
 
 def _interpolation_weights(points: Sequence[Known], place: float) -> Iterator[tuple[float, Known]]:
-    """Distinct budgets, each with its weight at √ε = place in the polynomial in √ε through their
-    values.
+    """Yield distinct budgets, each with its weight at √ε = place in the polynomial in √ε through
+    their values.
     """
     for own in points:
         others = (at.root for at in points if at is not own)

@@ -1,14 +1,14 @@
-"""What a backend is: three functions and its capabilities as data.
+"""The contract of a backend: three functions, and its capabilities as data.
 
-A backend turns a problem into something that its solver understands (`lower`), runs the solver
-(`solve`), and turns the result into an estimator and, if there are any, duals (`lift`). It never
-judges itself: the loop in `run` times the three steps, catches their exceptions and gives the
-answer to the judge. Before `lower` is called, outcomes of probability zero are removed from a
-`Problem` and proportional ones merged (`problems.reduction`); after `lift` they are restored.
+A backend turns a problem into the form its solver needs (`lower`), runs the solver (`solve`), and
+turns the result into an estimator and, if available, duals (`lift`). It never judges itself: the
+loop in `run` times the three steps, catches their exceptions and passes the answer to the judge.
+Before `lower` is called, outcomes of probability zero are removed from a `Problem` and proportional
+ones merged (`problems.reduction`); after `lift` they are restored.
 
-Signs of duals: `tilt` t_ij [m, n] is the dual of u_i = A P_i, signed such that the optimal rule is
-argmin_i L_il + Σ_j t_ij a_jl; `multiplier` μ ≥ 0 is the dual of Σ_i g(u_i) ≤ B, for mutual
-information of leakage ≤ ε, in error probability per nat. A measure of each single guess needs no
+Signs of duals: `tilt` t_ij [m, n] is the dual of u_i = A P_i, with the sign for which the optimal
+rule is argmin_i L_il + Σ_j t_ij a_jl; `multiplier` μ ≥ 0 is the dual of Σ_i g(u_i) ≤ B, for mutual
+information of leakage ≤ ε, in error probability per nat. A measure of single guesses needs no
 multiplier.
 """
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from discreet.problems.rule import OutcomeRule
 
 AnyProblem: TypeAlias = "Problem | BlockProblem | ContinuousProblem | CausalProblem"
-"""All kinds of problem; the `kind` of each is data of its class."""
+"""All kinds of problem; each class has its `kind`."""
 
 _P_contra = TypeVar("_P_contra", bound="AnyProblem", contravariant=True)
 _Lowered = TypeVar("_Lowered")
@@ -56,7 +56,7 @@ _Found = TypeVar("_Found")
 
 
 class Regime(Enum):
-    """The three kinds of budget; the value is the word for it in messages."""
+    """The three kinds of budget; each value is its description in messages."""
 
     PERFECT = "perfect privacy (budget 0)"
     CONSTRAINED = "a positive finite budget"
@@ -64,8 +64,8 @@ class Regime(Enum):
 
     @classmethod
     def of(cls, problem: AnyProblem) -> Regime:
-        """The regime of a problem's budget, of several constraints the one that all have, else the
-        constrained one.
+        """Return the regime of the budget of a problem; for several constraints the regime they
+        share, otherwise the constrained one.
         """
         if problem.perfect:
             return cls.PERFECT
@@ -73,7 +73,7 @@ class Regime(Enum):
 
     @classmethod
     def of_term(cls, term: Term) -> Regime:
-        """The regime of one constraint."""
+        """Return the regime of one constraint."""
         return (
             cls.CONSTRAINED
             if term.priced
@@ -85,10 +85,10 @@ class Regime(Enum):
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What a class of methods reaches with default options on small problems: ordinary, degenerate,
-    under a tiny budget.
+    """The accuracy of a class of methods with default options on small problems: ordinary,
+    degenerate, with a tiny budget.
 
-    words    which methods these are
+    words    description of the methods
     gap      largest relative certified gap
     excess   largest relative excess of the answer's own leakage over a positive budget, before any
              repair
@@ -123,23 +123,22 @@ ACCURACY = {
         (1e-2, math.inf, math.inf),
     ),
 }
-"""Accuracy by class of methods; a backend names its class, and the conformance tests hold it to the
-row.
+"""Accuracy by class of methods; a backend names its class, and the conformance tests check the row.
 """
 
 COLUMNS = ("ordinary", "degenerate", "tiny budget")
-"""The kinds of problem for which an `Accuracy` has numbers, in their order."""
+"""The kinds of problem in an `Accuracy`, in the order of its numbers."""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """A size beyond which studies and benchmarks do not try a backend, although it would accept the
-    problem, and why.
+    """A size beyond which studies and benchmarks do not run a backend, although it would accept the
+    problem, and the reason.
 
-    outcomes   N above which it is not tried; `unknowns` the same for m N; without both it is never
-               tried
-    settings   the reach of the backend with these settings only
-    curves     the reach for whole curves only, which are many solves
+    outcomes   N above which it is not run
+    unknowns   m N above which it is not run; without either limit it is never run
+    settings   the reach applies only to the backend with these settings
+    curves     True if the reach applies only to whole curves, which need many solves
     """
 
     reason: str
@@ -149,8 +148,8 @@ class Reach:
     curves: bool = False
 
     def refusal(self, problem: Problem) -> str:
-        """Why the problem is not tried, as text after the name of the backend; empty if it is
-        tried.
+        """Return the reason why the problem is not run, as text after the name of the backend;
+        empty if it is.
         """
         sizes = (
             (problem.N, self.outcomes, "outcomes"),
@@ -165,28 +164,29 @@ class Reach:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a backend can do, as data; the rest of the project knows nothing else about it.
+    """The capabilities of a backend, as data; the rest of the project has no other information
+    about it.
 
-    regimes            the budgets it serves, of mutual information
-    measures           other measures of leakage whose positive budgets it serves; at the two other
-                       regimes all are alike, but for those that are conditional
-    several            whether it serves several constraints, of any regimes and measures that it
+    regimes            the budgets it serves, for mutual information
+    measures           other measures of leakage whose positive budgets it serves. Zero and infinite
+                       budgets do not depend on the measure unless it is conditional
+    several            True if it serves several constraints, with any regimes and measures that it
                        serves
     largest_outcomes   N of arrays above which it refuses; outcomes in blocks have no such limit
     largest_variables  (m − 1) N above which it refuses: a dense method would take minutes
-    gives_duals        whether its answers carry tilt and multiplier
-    method             one line: the method
+    gives_duals        True if its answers contain tilt and multiplier
+    method             the method, in one line
     citation           where the method is described
     kinds              the kinds of problem it serves
-    method_class       which row of `ACCURACY` it is held to
-    falls_short        problems of the conformance tests on which it misses that row -> why
-    unreliable         kinds of problem (`COLUMNS`) of which it misses that row, or runs out of
-                       time, on some -> why
-    libraries          importable names it needs, beyond the base install
+    method_class       its row of `ACCURACY`
+    falls_short        problems of the conformance tests on which it misses that row -> reason
+    unreliable         kinds of problem (`COLUMNS`) on some of which it misses that row or runs out
+                       of time -> reason
+    libraries          importable names it needs in addition to the base install
     extra              the extra of discreet that installs them ("" = base install)
-    settings           name -> what it means, for every entry `Options.settings` may hold
-    peer               whether it exists for comparison: never chosen unless it is named
-    reach              sizes beyond which studies and benchmarks do not try it
+    settings           name -> meaning, for every entry allowed in `Options.settings`
+    peer               True if it exists for comparison and is used only if named
+    reach              sizes beyond which studies and benchmarks do not run it
     """
 
     regimes: frozenset[Regime]
@@ -215,8 +215,8 @@ class Capabilities:
             )
 
     def refusal(self, problem: AnyProblem) -> str:
-        """Why the problem is not served, as text after the name of the backend; empty if it is
-        served.
+        """Return the reason why the problem is not served, as text after the name of the backend;
+        empty if it is.
         """
         if (kind := kind_of(problem)) not in self.kinds:
             return f"does not serve {kind.value}"
@@ -248,7 +248,7 @@ class Capabilities:
         return ""
 
     def serves_budget(self, problem: AnyProblem) -> bool:
-        """Whether it serves the kinds of budget, by the measures of the problem, and as many."""
+        """Return True if it serves the budgets and measures of the problem, and their number."""
         return (self.several or len(problem.terms) == 1) and all(map(self._serves, problem.terms))
 
     def _serves(self, term: Term) -> bool:
@@ -262,8 +262,8 @@ class Capabilities:
     def skipped(
         self, problem: Problem, settings: Mapping[str, object], *, curve: bool = False
     ) -> str:
-        """Why studies and benchmarks do not run it, refused or out of reach, as text after its
-        name; empty if they do.
+        """Return the reason why studies and benchmarks do not run it, as text after its name; empty
+        if they do.
         """
         reach = (
             each
@@ -277,14 +277,14 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller asks of a backend, which translates it to its solver's parameters as far as
-    they exist.
+    """The caller's options for a backend, which translates them to parameters of its solver where
+    these exist.
 
-    gap             relative certified gap aimed at
+    gap             requested relative certified gap
     time_limit      seconds for `solve`, or None
     max_iterations  or None for the backend's own limit
-    settings        backend-specific, by the names in `Capabilities.settings`
-    progress        called with (what was done, lower bound, upper bound) by backends that work in
+    settings        specific to the backend, with names from `Capabilities.settings`
+    progress        called with (description, lower bound, upper bound) by backends that work in
                     rounds, and by the judge
     """
 
@@ -305,7 +305,7 @@ class Options:
             raise InputError(
                 f"the time limit is {brief(self.time_limit)} s; give a positive number of seconds"
             )
-        # Thirty years; systems do not wait for much longer.
+        # Thirty years: operating systems do not support much longer waits.
         if self.time_limit is not None and self.time_limit > 1e9:
             object.__setattr__(self, "time_limit", None)
         if self.max_iterations is not None:
@@ -321,17 +321,17 @@ class Options:
             )
 
     def deadline(self) -> float:
-        """When the time limit, from now on, is reached, on the clock of time.perf_counter; inf
-        without a limit.
+        """Return the time at which the time limit ends if it starts now, on the clock of
+        time.perf_counter; inf without a limit.
         """
         return math.inf if self.time_limit is None else time.perf_counter() + self.time_limit
 
 
 @dataclass(frozen=True)
 class Raw(Generic[_Found]):
-    """The result of a solver: its own status text (never trusted), and what it found, for `lift`.
+    """The result of a solver: its own status text (never trusted), and a value for `lift`.
 
-    passes   over the outcomes, if the backend counts them
+    passes   passes over the outcomes, if the backend counts them
     """
 
     claimed: str
@@ -347,9 +347,9 @@ class Answer:
     estimator    a matrix [m, N] or an `OutcomeRule`; an `IntervalRule` for densities, a
                  `CausalRule` for guesses over time
     tilt         of the duals [m, n]
-    multipliers  ≥ 0, one for each constraint [C]; without duals a rule's own tilt counts
-    anchors      estimators [m, N] that the backend believes to leak nothing; the judge may repair
-                 towards them
+    multipliers  ≥ 0, one for each constraint [C]; without duals a rule's own tilt is used
+    anchors      estimators [m, N] that should leak nothing according to the backend; the judge may
+                 repair towards them
     """
 
     estimator: Array | OutcomeRule | IntervalRule | CausalRule
@@ -359,7 +359,9 @@ class Answer:
 
     @property
     def multiplier(self) -> float | None:
-        """μ of the only constraint; None without duals, InputError if there are several."""
+        """The multiplier μ of the only constraint; None without duals, InputError if there are
+        several.
+        """
         if self.multipliers is None:
             return None
         return float(only_of(self.multipliers, ".multipliers"))
@@ -367,7 +369,8 @@ class Answer:
 
 @runtime_checkable
 class Backend(Protocol[_P_contra, _Lowered, _Found]):
-    """The contract, by the type of problem, the result of `lower` and the result of `solve`.
+    """The contract, with the type of problem, the result of `lower` and the result of `solve` as
+    parameters.
 
     Law: lifting a lowered optimum gives an estimator that is optimal for the problem, up to
     tolerance.
@@ -383,20 +386,20 @@ class Backend(Protocol[_P_contra, _Lowered, _Found]):
 
 
 class Unlifted:
-    """For a backend whose `solve` already finds an `Answer`, including any duals."""
+    """A base class for backends whose `solve` already returns an `Answer`, including any duals."""
 
     def lift(self, raw: Raw[Answer]) -> Answer:
-        """The answer as it is."""
+        """Return the answer of `solve` unchanged."""
         return raw.value
 
 
 AnyBackend: TypeAlias = Backend[Any, Any, Any]
-"""A backend as the registry gives it; its capabilities name the kinds of problem it serves."""
+"""A backend from the registry; its capabilities contain the kinds of problem it serves."""
 
 
 class Policy:
-    """A name for several backends, asked in turn until an answer is certified; otherwise the
-    narrowest bracket counts.
+    """A name for several backends, which are tried in turn until an answer is certified; otherwise
+    the answer with the narrowest bracket is returned.
     """
 
     name: str
@@ -413,12 +416,12 @@ class Duals(NamedTuple):
 
 @runtime_checkable
 class Continuation(Protocol[_Found]):
-    """Optional: a backend that solves faster next to duals predicted from other budgets of the same
+    """Optional: a backend that solves faster from duals predicted from other budgets of the same
     model (see `sweep`).
 
-    The budget is positive and finite. It may be slack: whether the Bayes rule keeps it is for the
-    backend to check. starts: likeliest first; there may be none. If it returns None, or an answer
-    that the judge does not certify, the budget is solved afresh.
+    The budget is positive and finite. It may be slack: the backend checks whether the Bayes rule
+    satisfies it. starts: in the order of quality; there may be none. If it returns None, or an
+    answer that the judge does not certify, the budget is solved without a start.
     """
 
     def continue_from(
@@ -428,7 +431,7 @@ class Continuation(Protocol[_Found]):
 
 
 def refuse_unknown(name: str, able: Capabilities, options: Options) -> None:
-    """Raise InputError for a setting that the backend does not know."""
+    """Raise InputError for a setting that the backend does not have."""
     unknown = sorted(set(options.settings) - set(able.settings))
     if unknown:
         known = ", ".join(sorted(able.settings)) or "none"

@@ -1,4 +1,4 @@
-"""The backends of the project: the name of each, and where its class is.
+"""The backends of the project: the name and the class of each.
 
 Nothing is imported here: benchmarks load this file by its path, for the backends of their own
 checkout, and `python -I declared.py` prints the names.
@@ -14,7 +14,7 @@ BACKENDS = {
     "sequence-form": "discreet.backends.sequence_form:SequenceForm",
     "slsqp": "discreet.backends.slsqp:Slsqp",
     "tilt": "discreet.backends.tilt.backend:Tilt",
-    # Solvers of other projects, to compare with.
+    # Solvers of other projects, for comparison.
     "clarabel": "discreet.backends.peers.clarabel_:Clarabel",
     "glop": "discreet.backends.peers.glop:Glop",
     "ipopt": "discreet.backends.peers.ipopt:Ipopt",

@@ -1,21 +1,21 @@
-"""Backend `highs`: perfect privacy and linear measures of leakage as linear programs, passed to
-HiGHS by its own interface.
+"""Backend `highs`: perfect privacy and linear measures of leakage as linear programs, solved
+through HiGHS's own interface.
 
 Method: min ⟨L, P⟩ over column-stochastic P with Φ P_i = 0, in the scaled form of `lowering`
 (whitened equations, variables sqrt(w_l) P_il), passed to HiGHS in one call as column-wise sparse
 arrays. `method` selects the dual simplex method, HiGHS's interior point method IPX (with crossover)
 or the first-order method PDLP. Row duals become the tilt. Without a constraint (budget inf) the
-same program has no privacy equations left. A measure that is a largest of linear functions, or a
-sum of such, adds rows and variables instead (`Program.linear_program`), at any budget.
+program is the same without privacy equations. A measure that is a maximum of linear functions, or a
+sum of such maxima, adds rows and variables instead (`Program.linear_program`), at any budget.
 
 Source: Q. Huangfu, J. A. J. Hall, "Parallelizing the dual revised simplex method", Math. Prog.
 Comp. 10 (2018); L. Schork, J. Gondzio, "Implementation of an interior point method with basis
 preconditioning", Math. Prog. Comp. 12 (2020); D. Applegate et al., "Practical large-scale linear
 programming using primal-dual hybrid gradient", NeurIPS 2021.
 
-Cannot: positive finite budgets of mutual information and other measures that are not linear. Its
-tolerances are absolute and at least 1e-10 (1e-12 for IPX's own gap), so error probabilities much
-smaller than that relative to the best constant guess lose digits.
+Limitations: no positive finite budgets of mutual information and other measures that are not
+linear. Its tolerances are absolute and at least 1e-10 (1e-12 for IPX's own gap), so error
+probabilities much smaller than that relative to the best constant guess lose digits.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from highspy import HighsLp
 
 METHODS = {"simplex": "simplex", "ipx": "ipm", "pdlp": "pdlp"}
-"""Values of the setting `method`, with HiGHS's word for them in its limits and counts of
-iterations.
+"""Values of the setting `method`, with HiGHS's names for them in its limits and iteration
+counts.
 """
 
 _NEWER_OPTIONS = (
@@ -54,7 +54,7 @@ SETTINGS = {
 
 
 class Highs(Unlifted):
-    """The linear programs through highspy; see the module's docstring."""
+    """The linear programs through highspy; see the docstring of the module."""
 
     name = "highs"
     capabilities = Capabilities(
@@ -72,7 +72,7 @@ class Highs(Unlifted):
     )
 
     def lower(self, problem: Problem, options: Options) -> Lowered[HighsLp, dict[str, Setting]]:
-        """The program as a HighsLp, in the order of `Program.linear_program`."""
+        """Return the program as a HighsLp, in the order of `Program.linear_program`."""
         program = Program.linear(problem)
         return Lowered(program, _model(program), highs_options(options, self.name))
 
@@ -106,8 +106,8 @@ class Highs(Unlifted):
 
 
 def highs_options(options: Options, backend: str) -> dict[str, Setting]:
-    """HiGHS options by their names there; no tolerance is smaller than HiGHS takes (1e-10, 1e-12
-    for IPX's own gap).
+    """Return options with HiGHS's own names; no tolerance is smaller than HiGHS allows (1e-10, or
+    1e-12 for IPX's own gap).
     """
     method = choice(options, backend, "method", METHODS, "simplex")
     share = Precision.own_gap * options.gap

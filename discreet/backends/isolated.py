@@ -1,10 +1,10 @@
-"""One attempt in a process of its own: a crash is a status, a time limit is kept, and the judge
-stays here.
+"""One attempt in a process of its own: a crash becomes a status, a time limit is enforced, and the
+judge stays in this process.
 
-The process (`process` starts it) imports what the backend needs, lowers one tiny problem to warm
-up, and reports `ready`. Only then does the time limit start. At the limit plus `GRACE_SECONDS` its
-whole process group is killed: status timed-out. A process that dies otherwise, of a signal or with
-an exit code, leaves status failed with the reason and the end of what it wrote to standard error.
+The process (started by `process`) imports the libraries of the backend, lowers one tiny problem to
+warm up, and reports `ready`. Only then does the time limit start. At the limit plus `GRACE_SECONDS`
+its whole process group is killed: status timed-out. If the process ends otherwise, by a signal or
+with an exit code, the status is failed, with the reason and the end of its standard error.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ from discreet.problems.constraint import LeakageBudget, kind_of
 from discreet.problems.problem import Problem
 
 NOT_BEGUN = "not begun: the time for this backend was over"
-"""What is said of an attempt that `attempt_all` had no time for: nothing about the backend."""
+"""Message of an attempt for which `attempt_all` had no time left; it is not a result of the
+backend.
+"""
 
 
 def solve_isolated(
@@ -55,19 +57,20 @@ def solve_isolated(
     threads: int | None = None,
     environment: str = "",
 ) -> Solution:
-    """`run.solve` with the backend in a process of its own; the judge certifies in this one.
+    """Do the same as `run.solve` with the backend in a process of its own; the judge certifies in
+    this one.
 
-    time_limit     seconds from the moment the backend's libraries are imported; at the limit the
-                   process is killed
-    memory_limit   bytes of private memory the attempt may take beyond what the imports took (Linux
+    time_limit     seconds after the backend's libraries are imported; at the limit the process is
+                   killed
+    memory_limit   bytes of private memory the attempt may take in addition to the imports (Linux
                    only)
-    threads        threads of BLAS and OpenMP in the process; None leaves them as they are here
+    threads        threads of BLAS and OpenMP in the process; None leaves them as in this process
     settings       numbers, strings, booleans, None and lists of them
     environment    requirements separated by spaces, such as "clarabel==0.9.0": the process runs in
                    an environment that has them, which is made if need be (`environments`)
 
     Raises InputError for an unknown backend or setting, and for a value that cannot be sent to
-    another process. Everything else that can happen is a status of the Solution.
+    another process. Every other failure is a status of the Solution.
     """
     kind_of(problem)
     options = Options(gap, time_limit, max_iterations, {} if settings is None else settings)
@@ -87,12 +90,12 @@ def attempt_isolated(
     repeat_seconds: float = 0.0,
     environment: str = "",
 ) -> Attempt:
-    """`run.attempt` in a process of its own; raises InputError only.
+    """Do the same as `run.attempt` in a process of its own; raises InputError only.
 
-    repeat_seconds   a shorter attempt is repeated within these seconds, up to seven runs in all.
-                     The timings are then those of the median of all runs but the first. The answer
-                     is always that of the first run.
-    environment      see `solve_isolated`
+    repeat_seconds: a shorter attempt is repeated within these seconds, up to seven runs in total.
+    The timings are then medians over all runs except the first. The answer is always from the
+    first run.
+    environment: see `solve_isolated`
     """
     _check_request(backend, options, memory_limit, threads)
     try:
@@ -120,7 +123,7 @@ def spawn(
     repeat_seconds: float = 0.0,
     python: str = sys.executable,
 ) -> Child:
-    """A process that attempts the problems one after another; see `failed_start` and
+    """Start a process that attempts the problems one after another; see `failed_start` and
     `next_attempt`. InputError for a problem that cannot be pickled.
     """
     asked = options.gap, options.time_limit, options.max_iterations, dict(options.settings)
@@ -134,15 +137,15 @@ def spawn(
 
 
 def _stated(problem: AnyProblem) -> AnyProblem:
-    """The problem without what has been computed about it."""
+    """Return the problem without its cached results."""
     bare = object.__new__(type(problem))
     freeze(bare, **{each.name: vars(problem)[each.name] for each in fields(problem)})
     return bare
 
 
 def failed_start(child: Child, backend: str) -> Attempt | None:
-    """None once the process reports that it is ready; else the attempt that states
-    why it is not.
+    """Return None once the process reports that it is ready; otherwise the attempt that states why
+    it is not.
     """
     try:
         child.receive(STARTUP_SECONDS)
@@ -159,8 +162,8 @@ def failed_start(child: Child, backend: str) -> Attempt | None:
 
 
 def next_attempt(child: Child, backend: str, limit: float | None, extra: float = 0.0) -> Attempt:
-    """The next attempt of the process, or the one that ended it; raises its InputError. `extra`:
-    seconds for repeats.
+    """Return the next attempt of the process, or an attempt that describes how it ended; raises its
+    InputError. `extra`: seconds for repeats.
     """
     started = time.perf_counter()
     try:
@@ -182,14 +185,15 @@ def next_attempt(child: Child, backend: str, limit: float | None, extra: float =
 def attempt_all(
     backend: str, problems: Sequence[AnyProblem], options: Options, seconds: float
 ) -> list[Attempt]:
-    """The backend's attempt at each problem, not yet judged, in as few processes as possible.
+    """Return the backend's attempt at each problem, not yet judged, using as few processes as
+    possible.
 
     Starting a process takes longer than solving a small problem, so one process serves the list.
-    After a crash, or an attempt past its time limit, a new process continues with the rest. Three
-    such ends in a row fail the rest.
+    After a crash, or an attempt past its time limit, a new process continues with the rest. After
+    three such ends in a row, the rest fails.
 
-    options   their time limit is for each attempt; its process is then killed
-    seconds   for all of them; attempts not begun by then are timed out
+    options   their time limit is per attempt, then its process is killed
+    seconds      for all of them; attempts that have not begun by then are timed out
     """
     ends = time.monotonic() + seconds
     done: list[Attempt] = []
@@ -210,10 +214,10 @@ def attempt_all(
 def _serve(
     backend: str, problems: Sequence[AnyProblem], done: list[Attempt], options: Options, ends: float
 ) -> Attempt | None:
-    """Attempt in one process until the list or the time is over (None), or until it ends early:
-    returns the last attempt.
+    """Run attempts in one process until the list or the time ends (returns None), or until the
+    process ends early (returns the last attempt).
     """
-    # Several backends work at once.
+    # One thread, because several backends run at the same time.
     with spawn(problems[len(done) :], backend, options, threads=1) as child:
         fault = failed_start(child, backend)
         while fault is None and len(done) < len(problems) and time.monotonic() <= ends:
@@ -225,8 +229,8 @@ def _serve(
 
 
 def probe(backend: str) -> Availability:
-    """`registry.availability` in a process of its own: a library that kills the process at import
-    is *broken*.
+    """Do the same as `registry.availability` in a process of its own: a library that kills the
+    process at import is *broken*.
     """
     _check_request(backend, Options(), None, None)
     with Child("discreet.backends.isolated:serve_probe", (backend,), 1) as child:
@@ -266,12 +270,12 @@ def _check_request(
         )
 
 
-# -- the inside
+# -- in the child process
 # --------------------------------------------------------------------------------------------------
 
 
 def serve_probe(send: Callable[[Any], None], backend: str) -> None:
-    """Send whether a backend can run here."""
+    """Send the availability of a backend."""
     send(availability(backend))
 
 
@@ -283,7 +287,7 @@ def serve_attempts(
     memory_limit: int | None,
     repeat_seconds: float,
 ) -> None:
-    """Send `ready`, then the attempt at each problem with the options asked."""
+    """Send `ready`, then the attempt at each problem with the given options."""
     options = Options(*asked)
     _preload(backend, problems[0], options)
     _limit_memory(memory_limit)
@@ -298,7 +302,7 @@ def serve_attempts(
             send(error)
             return
         seconds = tuple(_seconds(run) for run in runs)
-        # Of several the first loads and compiles more.
+        # The first of several runs also loads and compiles code.
         ordered = sorted(runs[1:] or runs, key=_seconds)
         typical = ordered[(len(ordered) - 1) // 2].timings
         send(
@@ -315,8 +319,8 @@ def serve_attempts(
 def _again(
     problem: AnyProblem, first: Attempt, options: Options, repeat_seconds: float
 ) -> list[Attempt]:
-    """Further runs of a short attempt, for timing only: as many as fit into the seconds, up to
-    seven runs in all.
+    """Return further runs of a short attempt, for timing only: as many as fit into the seconds, up
+    to seven runs in total.
     """
     runs: list[Attempt] = []
     room = min(
@@ -337,8 +341,8 @@ def _seconds(tried: Attempt) -> float:
 
 
 def _preload(backend: str, problem: AnyProblem, options: Options) -> None:
-    """Import what the backend needs, and lower a problem of four outcomes once: modelling libraries
-    import more only then.
+    """Import the libraries of the backend, and lower a problem of four outcomes once, because
+    modelling libraries import more modules at that point.
 
     Neither the time limit nor the timings include imports.
     """
@@ -348,7 +352,7 @@ def _preload(backend: str, problem: AnyProblem, options: Options) -> None:
         limit = LeakageBudget(
             first.amount if first.amount in (0.0, math.inf) else 0.01, first.measure
         )
-    with contextlib.suppress(Exception):  # `attempt` meets it again and turns it into a status
+    with contextlib.suppress(Exception):  # `attempt` raises it again and turns it into a status
         tiny = Problem(
             [[0.3, 0.2, 0.0, 0.1], [0.0, 0.1, 0.2, 0.1]],
             [[0.0, 0.1, 0.1, 0.2], [0.3, 0.2, 0.1, 0.0]],
@@ -365,7 +369,7 @@ def _limit_memory(room: int | None) -> None:
         return
     import resource
 
-    # Private memory only: address space that libraries merely reserve does not count.
+    # Only private memory counts, not address space that libraries reserve.
     held = resource.RLIMIT_DATA
     used = _status_bytes("VmData")  # what this limit counts
     if used is None:
@@ -374,8 +378,8 @@ def _limit_memory(room: int | None) -> None:
 
 
 def _status_bytes(field: str, process: int | str = "self") -> int | None:
-    """A field of /proc/PROCESS/status in bytes; None where there is no such file or field (not
-    Linux, or gone).
+    """Return a field of /proc/PROCESS/status in bytes; None if there is no such file or field (not
+    Linux, or process ended).
     """
     try:
         text = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
@@ -388,8 +392,8 @@ def _status_bytes(field: str, process: int | str = "self") -> int | None:
 
 
 class _Memory:
-    """Resident memory from now on. Linux can reset the peak after the imports; elsewhere only the
-    whole peak is known.
+    """Resident memory from now on. Linux can reset the peak after the imports; other systems only
+    report the whole peak.
     """
 
     def __init__(self) -> None:
@@ -400,8 +404,8 @@ class _Memory:
             self._held = _status_bytes("VmRSS")
 
     def used(self) -> tuple[int | None, int | None]:
-        """The peak up to now, and its excess over the memory held before; None where it is not
-        known.
+        """Return the peak up to now, and its excess over the memory used before; None if
+        unknown.
         """
         peak = _status_bytes("VmHWM")
         if peak is not None:
@@ -411,5 +415,5 @@ class _Memory:
             return None, None
         import resource
 
-        # On Linux a parent's peak would be inherited.
+        # On Linux the peak of the parent would be inherited.
         return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss), None

@@ -1,11 +1,11 @@
-"""A problem as one sparse program, in the variables and scales that suit other solvers, and its
-answers.
+"""A problem as one sparse program, in the variables and scales that suit other solvers, and the way
+back from their answers.
 
 **Losses.** Only the differences L_il − min_k L_kl matter. So solvers get this *excess* loss, whose
-minimum is 0 at every outcome, in units of the size of the answer. What is subtracted adds up to the
-Bayes rule's error probability.
+minimum is 0 at every outcome, in units of the size of the answer. The subtracted losses sum to the
+error probability of the Bayes rule.
 
-**Variables** of `Program`, guess by guess: R_il = v_l P_il [m, N], and under a leakage constraint
+**Variables** of `Program`, guess by guess: R_il = v_l P_il [m, N] and, under a leakage constraint,
 D_ij = (u_ij − π_j s_i)/root [m, n] and s_i = Pr(Ŷ = y_i) [m], so that the leakage is a function of
 m·(n + 1) variables and its Hessian does not fill up over the outcomes. The root is sqrt(ε) for
 mutual information.
@@ -15,13 +15,13 @@ mutual information.
     Σ_i R_il = v_l  for every l,    D_ij = Σ_l (a_jl − π_j w_l) P_il / root,    s_i = Σ_l w_l P_il,
 
 the last two only at positive finite budgets. At budget 0 the equations of perfect privacy (`parts`)
-replace them. Those of the last guess follow from those of the others, because Σ_i Φ P_i = Φ 1 = 0,
+replace them. The equations of the last guess follow from the others, because Σ_i Φ P_i = Φ 1 = 0,
 so a lowering omits them: its tilt row is 0.
 
-**Scales.** In a linear program v_l = sqrt(w_l). In measurements it beat P, whose small coefficients
-HiGHS drops (‖ΦP‖ 1e-8 at 20 sensors), and masses w_l P_il, whose columns lie below the tolerances
-(gap 4e-10 against 2e-11). Where the leakage is a constraint, v_l = 1 was best for all solvers but
-QICS.
+**Scales.** In a linear program v_l = sqrt(w_l). In measurements it was better than P, whose small
+coefficients HiGHS drops (‖ΦP‖ 1e-8 at 20 sensors), and than masses w_l P_il, whose columns lie
+below the tolerances (gap 4e-10 compared with 2e-11). If the leakage is a constraint, v_l = 1 was
+best for all solvers except QICS.
 
 Source: the linear program is that of S. Asoodeh, F. Alajaji, T. Linder, "On maximal correlation,
 mutual information and data privacy", CWIT 2015, and of the paper (docs/theory.md).
@@ -65,12 +65,12 @@ _Model = TypeVar("_Model")
 _Arguments = TypeVar("_Arguments")
 _Item = TypeVar("_Item")
 Setting: TypeAlias = str | float | bool
-"""A value of a solver's own setting."""
+"""The value of a setting of a solver."""
 
 
 @dataclass(frozen=True)
 class Lowered(Generic[_Model, _Arguments]):
-    """A program in the form one solver takes: its model, and the settings or arguments to run it
+    """A program in the form of one solver: its model, and the settings or arguments to run it
     with.
     """
 
@@ -81,7 +81,7 @@ class Lowered(Generic[_Model, _Arguments]):
 
 @dataclass(frozen=True)
 class LinearProgram:
-    """min cost·x with low ≤ matrix x ≤ high and x ≥ least."""
+    """A linear program: min cost·x with low ≤ matrix x ≤ high and x ≥ least."""
 
     cost: Array
     matrix: csc_array
@@ -91,7 +91,7 @@ class LinearProgram:
 
     @property
     def most(self) -> Array:
-        """Upper bounds of x: there are none."""
+        """Upper bounds of x, which are infinite."""
         return np.full(self.cost.size, math.inf)
 
 
@@ -99,9 +99,9 @@ class LinearProgram:
 class Program:
     """min cost·x with equations x = right, R ≥ 0 and a leakage constraint on (D, s) for each part.
 
-    cost   [m, N] excess losses by unit of R, in `unit`s of error probability
+    cost   [m, N] excess losses per unit of R, in `unit`s of error probability
     scale  [N] v_l, with R_il = v_l P_il
-    rows   the equations of perfect privacy, none of them at other budgets
+    rows   the equations of perfect privacy; none at other budgets
     parts  the leakage constraints with a positive budget
     """
 
@@ -114,8 +114,8 @@ class Program:
 
     @classmethod
     def of(cls, problem: Problem, power: float = 0.0, loose: float = Precision.unit[2]) -> Program:
-        """The program of a problem without zero masses, with v_l = (N w_l)^power. loose: least unit
-        without a leakage.
+        """Return the program of a problem without zero masses, with v_l = (N w_l)^power. loose:
+        least unit if there is no leakage constraint.
         """
         slack = all(term.budget.oblivious or _is_slack(problem, term) for term in problem.terms)
         return cls._scaled(
@@ -127,8 +127,8 @@ class Program:
 
     @classmethod
     def linear(cls, problem: Problem, equations: Equations | None = None) -> Program:
-        """The program of linear measures with v_l = sqrt(w_l); budget 0 by `whitened_rows` unless
-        told otherwise.
+        """Return the program of linear measures with v_l = sqrt(w_l); budget 0 by `whitened_rows`
+        unless other equations are given.
         """
         return cls._scaled(
             problem, np.sqrt(problem.p_z), Precision.unit[1], equations or whitened_rows
@@ -136,8 +136,8 @@ class Program:
 
     @classmethod
     def _scaled(cls, problem: Problem, scale: Array, least: float, equations: Equations) -> Program:
-        """Costs in units of the Bayes error, or of a share `least` of the constant guess's error
-        where that is larger.
+        """Return the program with costs in units of the Bayes error, or of a share `least` of the
+        constant guess's error if that is larger.
         """
         unit = max(problem.bayes_error, least * problem.constant_error) or 1.0
         cost = (problem.loss - problem.loss.min(axis=0)) / scale / unit
@@ -177,27 +177,27 @@ class Program:
 
     @property
     def leaks(self) -> bool:
-        """Whether there is a leakage constraint, and with it D and s. A budget of H(X) constrains
-        nothing.
+        """True if there is a leakage constraint, and hence D and s. A budget of at least H(X) is no
+        constraint.
         """
         return bool(self.parts)
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """How many variables R, D and s there are."""
+        """The numbers of variables R, D and s."""
         m = self.problem.m
         return m * self.problem.N, m * self._widths[0], m * self._widths[1]
 
     @property
     def _widths(self) -> tuple[int, int]:
-        """How many columns D and s have."""
+        """The numbers of columns of D and s."""
         return sum(part.width for part in self.parts), sum(len(part.groups) for part in self.parts)
 
     def places(
         self, part: LeakageConstraint
     ) -> Iterator[tuple[int, NDArray[np.intp], int, int, PriorGroup]]:
-        """Guess, places of D_i and of s_i among the variables, number of the group, and group,
-        guess by guess.
+        """Yield, guess by guess, the guess, the positions of D_i and of s_i among the variables,
+        the number of the group, and the group.
         """
         (masses, deviations, _) = self.sizes
         (width, count) = self._widths
@@ -218,7 +218,7 @@ class Program:
         return self.rows.features * (self.problem.p_z / self.scale)
 
     def privacy_equations(self) -> csc_array | None:
-        """The privacy equations of every guess but the last [(m − 1)·r, m·N]; None without any."""
+        """Return the privacy equations of every guess except the last [(m − 1)·r, m·N], or None."""
         from scipy import sparse
 
         block = self.row
@@ -229,14 +229,16 @@ class Program:
         return sparse.csc_array(sparse.hstack([_diagonal(block, guesses), empty]))
 
     def law(self) -> tuple[Array, Array]:
-        """What D_i and s_i are of P_i: matrices [columns of D, N] and [columns of s, N]."""
+        """Return the matrices [columns of D, N] and [columns of s, N] that map P_i to D_i and
+        s_i.
+        """
         groups = [(group, part.root) for part in self.parts for group in part.groups]
         return np.vstack([group.deviation / root for group, root in groups]), np.vstack(
             [group.mass for group, _ in groups]
         )
 
     def equations(self) -> tuple[csc_array, Array]:
-        """(E, right): the matrix [equations, variables] and the right-hand sides."""
+        """Return (E, right): the matrix [equations, variables] and the right-hand sides."""
         from scipy import sparse
 
         problem = self.problem
@@ -259,11 +261,11 @@ class Program:
         return matrix, np.concatenate([self.scale, np.zeros(matrix.shape[0] - problem.N)])
 
     def linear_program(self) -> LinearProgram:
-        """The program as arrays, of linear parts alone. A variable h_ik follows for each guess i
-        and piece R_k of these.
+        """Return the linear parts of the program as arrays. For each guess i and piece R_k of these
+        parts, a variable h_ik is appended.
 
-        Its rows are the equations; R_k (D_i, s_i) ≤ h_ik; and Σ h_ik ≤ 1 over all guesses, or for
-        each. A measure of each posterior has R_k (D_i, s_i) ≤ 0 only, and no h.
+        The rows are the equations; R_k (D_i, s_i) ≤ h_ik; and Σ h_ik ≤ 1 over all guesses, or for
+        each guess. A measure of each posterior has only R_k (D_i, s_i) ≤ 0, without h.
         """
         from scipy import sparse
 
@@ -285,7 +287,7 @@ class Program:
         )
 
     def _inequalities(self) -> tuple[csc_array, Array]:
-        """Rows [·, variables and h] and their upper limits; the budgets come last."""
+        """Return rows [·, variables and h] and their upper limits; the budgets come last."""
         columns = sum(self.sizes)
         rows = list[Sum]()
         budgets = list[Sum]()
@@ -308,11 +310,13 @@ class Program:
         return sparse_rows(rows + budgets, columns), np.append(np.zeros(len(rows)), limits)
 
     def objective(self) -> Array:
-        """The cost of every variable."""
+        """Return the cost of every variable."""
         return np.concatenate([self.cost.ravel(), np.zeros(sum(self.sizes[1:]))])
 
     def uniform_start(self) -> Array:
-        """All variables for the uniform guess, which leaks nothing and lies inside every bound."""
+        """Return all variables for the uniform guess, which leaks nothing and lies strictly within
+        every bound.
+        """
         problem = self.problem
         (masses, deviations, guesses) = self.sizes
         start = np.concatenate([np.zeros(masses + deviations), np.full(guesses, 1.0 / problem.m)])
@@ -322,16 +326,16 @@ class Program:
         return start
 
     def lower_bounds(self) -> Array:
-        """0 for R and s, −inf for D."""
+        """Return lower bounds: 0 for R and s, −inf for D."""
         masses, deviations, guesses = self.sizes
         return np.concatenate([np.zeros(masses), np.full(deviations, -math.inf), np.zeros(guesses)])
 
     def answer(
         self, variables: Array, prices: Array, budget_prices: Sequence[float] | None = None
     ) -> Answer:
-        """`estimator`, and its duals where they are numbers.
+        """Return the `estimator`, with duals if they are finite.
 
-        variables      of which R come first
+        variables      all variables; R comes first
         prices         of the equations, then of other rows, in the Lagrangian cost·x + prices·(E x
                        − right)
         budget_prices  of each part, Σ budget_prices·(leakage/B − 1); by default the last prices,
@@ -348,8 +352,8 @@ class Program:
         return Answer(estimator, *self.duals(prices[problem.N : expected], each))
 
     def estimator(self, variables: Array) -> Array:
-        """P = R / v, under a measure of each posterior without guesses that rounding alone makes:
-        they may say anything.
+        """Return P = R / v; under a measure of each posterior, guesses that only rounding makes are
+        removed, since their posteriors are arbitrary.
         """
         found = variables.reshape(self.cost.shape) / self.scale
         if all(part.measure.scope is not Scope.POSTERIOR for part in self.parts):
@@ -357,12 +361,12 @@ class Program:
         return without_rare(normalise(found), self.problem.p_z, Precision.unseen)
 
     def _last(self, prices: Array) -> list[float]:
-        """The price of each part's budget, from the last prices: first those of linear parts, then
-        those of the others.
+        """Return the price of each part's budget from the last prices: first the linear parts, then
+        the others.
         """
         found = dict[int, float]()
         end = prices.size
-        # From the end.
+        # Read backwards from the end.
         for part in sorted(self.parts, key=lambda part: (part.linear, -part.number)):
             count = 1 if part.measure.scope is Scope.TOTAL else self.problem.m
             count = 0 if part.linear and part.measure.scope is Scope.POSTERIOR else count
@@ -371,10 +375,8 @@ class Program:
         return [found[part.number] for part in self.parts]
 
     def duals(self, prices: Array, budget_prices: Sequence[float]) -> tuple[Array, Any]:
-        """(tilt [m, n], multiplier) of the prices of all equations but the first N, and of the
-        budget of each part.
-
-        The multiplier is a number, or one for each of several constraints.
+        """Return (tilt [m, n], multipliers [C]) from the prices of all equations except the first
+        N, and of the budget of each part.
         """
         r = (self.problem.m - 1) * len(self.rows.features)
         tilt = self.private_tilt(prices[:r])
@@ -384,19 +386,19 @@ class Program:
             for i, deviation, guess, _, group in self.places(part):
                 start = self.sizes[0]
                 slope = -self.unit / part.root * links[deviation - start]
-                # D holds u − π s
+                # D is (u − π s)/root.
                 shift = -self.unit * masses[guess - start - links.size] - slope @ group.prior
                 tilt[i, group.rows] = slope + shift
         return tilt, self.multipliers(budget_prices)
 
     def private_tilt(self, prices: Array) -> Array:
-        """The tilt [m, n] of the prices of the privacy equations; 0 without any."""
+        """Return the tilt [m, n] of the prices of the privacy equations; 0 if there are none."""
         return self.rows.tilt(
             -self.unit * prices.reshape(self.problem.m - 1, len(self.rows.features)), self.problem.m
         )
 
     def multipliers(self, prices: Sequence[float]) -> Array:
-        """The multipliers [C], from the price of each part's budget in units of B."""
+        """Return the multipliers [C], from the price of each part's budget in units of B."""
         found = no_multipliers(self.problem.terms)
         for part, price in zip(self.parts, prices, strict=True):
             found[part.number] = max(0.0, price) * self.unit / part.unit
@@ -404,25 +406,25 @@ class Program:
 
 
 def _is_slack(problem: Problem, term: Term) -> bool:
-    """Whether a budget of mutual information is at least the entropy of its X."""
+    """Return True if a budget of mutual information is at least the entropy of its X."""
     return term.measure == MUTUAL_INFORMATION and term.budget.amount >= entropy(
         problem.p_x[term.rows]
     )
 
 
 def _diagonal(block: Array, times: int) -> sparray:
-    """The block repeated along the diagonal, sparse."""
+    """Return the block repeated along the diagonal, as a sparse matrix."""
     from scipy import sparse
 
     return sparse.block_diag([sparse.csc_array(block)] * times)
 
 
 Sum: TypeAlias = "tuple[list[int], list[float]]"
-"""A sum of variables: their places, and a factor of each."""
+"""A sum of variables: their positions and their factors."""
 
 
 def sparse_rows(sums: Sequence[Sum], columns: int) -> csc_array:
-    """The matrix [sums, columns] of which each row is a sum of variables."""
+    """Return the matrix [sums, columns] whose rows are sums of variables."""
     from scipy import sparse
 
     counts = [len(places) for places, _ in sums]
@@ -432,15 +434,18 @@ def sparse_rows(sums: Sequence[Sum], columns: int) -> csc_array:
 
 
 def limits(options: Options, iterations: str, seconds: str) -> dict[str, Setting]:
-    """The limits that the caller asks for, by the solver's own names; an empty name is left out."""
+    """Return the limits requested by the caller, with the solver's own names; an empty name is left
+    out.
+    """
     asked = ((iterations, options.max_iterations), (seconds, options.time_limit))
     return {name: limit for name, limit in asked if name and limit is not None}
 
 
 def is_late(options: Options, seconds: float | None) -> bool:
-    """Whether a solver that ended without an optimum after these seconds ran into its time limit.
+    """Return True if a solver that ended without an optimum after these seconds reached its time
+    limit.
 
-    Some solvers do not say so.
+    Some solvers do not report it.
     """
     if options.time_limit is None or seconds is None:
         return False
@@ -450,8 +455,8 @@ def is_late(options: Options, seconds: float | None) -> bool:
 def point_of(
     solver: str, claimed: str, out_of_time: bool, options: Options, variables: ArrayLike | None
 ) -> Array:
-    """The point that a solver ended with; Interrupted if its time limit ended it, BackendError if
-    it is no point.
+    """Return the point that a solver ended with; Interrupted if its time limit ended it,
+    BackendError if the point is not finite.
     """
     if out_of_time:
         raise Interrupted(f"{solver} stopped at its time limit of {options.time_limit:g} s")

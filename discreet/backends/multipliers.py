@@ -1,19 +1,19 @@
-"""Duals for an answer that has none, under any measure and several constraints: the multipliers
-that prove most.
+"""Duals for an answer without duals, under any measure and several constraints: the multipliers
+with the best bound.
 
-At an optimum each tilt is a combination of few directions, which the law of the answer names:
+At an optimum each tilt is a combination of few directions, which the law of the answer determines:
 
-- μ ∇g(u_i) of a smooth measure, or λ_i (∇g(u_i) − B) where the budget is one of each posterior;
+- μ ∇g(u_i) of a smooth measure, or λ_i (∇g(u_i) − B) if the budget bounds each posterior;
 - Σ_k λ_ik R_k of a linear one, with Σ_k λ_ik = μ for each matrix R of its pieces;
-- any vector of mean 0 of a secret that must not leak.
+- any vector of mean 0 for a secret under perfect privacy.
 
 Each such tilt is feasible, so the bound Σ_l min_i F_il − Σ μ B is concave and piecewise linear in
 the multipliers:
 
     maximise Σ_l w_l z_l − Σ μ B   subject to   z_l ≤ (L_il + t_i·a_l) / w_l for every i and l.
 
-A guess that is never made has no gradient. It may get those at the posteriors of the outcomes where
-it loses least.
+A guess that is never made has no gradient. It may use the gradients at the posteriors of the
+outcomes where its excess loss is smallest.
 
 Source: docs/theory.md, sections 6 and 22.
 """
@@ -36,17 +36,17 @@ from discreet.problems.duals import no_multipliers
 from discreet.problems.laws import Law
 from discreet.problems.problem import Problem
 
-_LARGEST = 8_000  # losses, up to which a program is solved: it takes seconds
-# Outcomes whose posteriors a guess that is never made may exclude, for each private value.
+_LARGEST = 8_000  # largest number of losses for which a program is solved: it takes seconds
+# Number of outcomes, per private value, whose posteriors give gradients for a guess never made.
 _TRIED = 16
 
 
-# Private values of subnormal probability.
+# Private values of subnormal probability may overflow.
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")
 def multipliers_of(
     problem: Problem, law: Law, seconds: float = math.inf
 ) -> tuple[Array, Array] | None:
-    """(tilt [m, n], multipliers [C]) for an answer of this law.
+    """Return (tilt [m, n], multipliers [C]) for an answer of this law.
 
     Outcomes and private values need positive probability. Returns None if there are many outcomes,
     if a coefficient overflows, or if the linear program has no solution within the given seconds.
@@ -69,7 +69,7 @@ def multipliers_of(
     costs = np.array(program.costs)
     least = np.array(program.least)
     size = np.abs(moved).max(axis=1)
-    # A multiplier costs about one, and its members are not lost next to it.
+    # Scale so that multipliers have costs of about one, comparable with their members.
     scale = 1.0 / np.where(size > 0.0, size, np.maximum(costs, 1e-6))
     sums = np.zeros((len(program.sums), costs.size))
     for row, (members, total) in zip(sums, program.sums, strict=True):
@@ -81,7 +81,7 @@ def multipliers_of(
     losses = (problem.loss / problem.p_z).ravel() / unit
     if not all(np.isfinite(each).all() for each in (objective, rows, sums, losses)):
         return None
-    run: Any = linprog  # the stubs know no plain dictionary of options
+    run: Any = linprog  # its type stubs reject a plain dictionary of options
     found = run(
         objective,
         rows,
@@ -106,10 +106,11 @@ def multipliers_of(
 
 
 class _Program:
-    """Variables, each with the tilt [m, n] of one unit, its cost and its lower bound.
+    """Variables of the linear program, each with the tilt [m, n] of one unit, its cost and its
+    lower bound.
 
-    sums    variables that add up to another
-    prices  the variable that is the multiplier of a constraint, by its number
+    sums    variables that add up to another variable
+    prices  the variable that is the multiplier of a constraint, by the number of the constraint
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -128,7 +129,9 @@ class _Program:
         cost: float = 0.0,
         least: float = 0.0,
     ) -> int:
-        """A variable whose tilt is that of all guesses [m, ·], or of one [·]."""
+        """Add a variable whose tilt is that of all guesses [m, ·], or of one guess [·], and return
+        its index.
+        """
         whole = np.zeros((self._problem.m, self._problem.n))
         if guess is None:
             whole[:, rows] = tilt
@@ -140,8 +143,8 @@ class _Program:
         return len(self.directions) - 1
 
     def equal(self, term: Term) -> None:
-        """Perfect privacy: any vector of mean 0 for every guess but the last, as the same for all
-        changes nothing.
+        """Add variables for perfect privacy: any vector of mean 0 for every guess except the last,
+        since a change common to all guesses has no effect.
         """
         for group in term.groups:
             prior = self._problem.p_x[group] / self._problem.p_x[group].sum()
@@ -151,7 +154,9 @@ class _Program:
                     self._new(group, own, guess, least=-math.inf)
 
     def bounded(self, number: int, term: Term, laws: Sequence[OutputLaw]) -> None:
-        """A budget: of pieces all, else the gradients at the laws of the groups."""
+        """Add variables for a budget: all pieces of a linear measure, otherwise the gradients at
+        the laws of the groups.
+        """
         level = term.level
         scope = term.measure.scope
         total = None
@@ -169,8 +174,8 @@ class _Program:
                         self.sums.append((members, total))
 
     def _gradients(self, term: Term, group: slice, law: OutputLaw, guess: int) -> list[Array]:
-        """One matrix of the gradients [·, k] that a guess may have; with 0, at the end of V, if it
-        is never made.
+        """Return one matrix of the possible gradients [·, k] of a guess; for a guess that is never
+        made it includes 0, an extreme point of V.
         """
         x = law.ratio_minus_one()[[guess]]
         measure = term.measure
@@ -182,7 +187,7 @@ class _Program:
             nearest = nearest[mass[nearest] > 0.0]
             x = (self._problem.p_xz[group][:, nearest] / mass[nearest]).T / law.p_x - 1.0
         slopes = measure.slope(x, law.p_x)
-        # Normal to the posteriors of as much leakage, and at those of the budget.
+        # The normal of the level set of the leakage; its plane touches the level set of the budget.
         if measure.scope is Scope.POSTERIOR:
             slopes = slopes - (term.level - measure.excess(x, law.p_x))[:, None]
         return [slopes if made else np.vstack([slopes, np.zeros(law.p_x.size)])]

@@ -1,20 +1,21 @@
-"""What bounds a program: leakage constraints with a positive budget, and the equations of perfect
-privacy at budget 0.
+"""The constraints of a program: leakage constraints with a positive budget, and the equations of
+perfect privacy at budget 0.
 
 **Leakage.** Each constraint with a positive budget is a `LeakageConstraint` with columns of D and s
 of its own, one of s for each group of rows that has a prior of its own (`PriorGroup`). `lowering`
-has these variables.
+defines these variables.
 
-**Equations.** At budget 0 no function of X may be predictable from the guess: Φ P_i = 0. With E
-over the outcomes, weights w_l, a *feature* is f_rl = Σ_j c_rj a_jl / w_l, of mean 0 and variance 1,
-and the equations are Σ_l w_l f_rl P_il = 0. Two choices of c:
+**Equations.** At budget 0 no function of X may be predictable from the guess: Φ P_i = 0. With
+expectations over the outcomes, weights w_l, a *feature* is f_rl = Σ_j c_rj a_jl / w_l, of mean 0
+and variance 1, and the equations are Σ_l w_l f_rl P_il = 0. Two choices of c:
 
 - `whitened_rows`: orthonormal features, from the singular vectors of sqrt(π_j) φ_jl / sqrt(w_l). As
-  well conditioned as the model allows; used by the solvers that take arrays.
-- `rows_by_private_value`: one equation for each of an independent set of private values; the
-  readable form.
+  well conditioned as the model permits; used by the solvers that take arrays.
+- `rows_by_private_value`: one equation for each of an independent set of private values; easier to
+  read.
 
-Both drop implied equations (Σ_j π_j φ_j = 0; directions whose canonical correlation is rounding).
+Both drop implied equations (Σ_j π_j φ_j = 0; directions whose canonical correlation is a rounding
+error).
 
 Source: the canonical correlations are H. O. Lancaster's; the equations are those of the paper
 (docs/theory.md).
@@ -43,10 +44,11 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class PriorGroup:
-    """Rows of the private joint that have a prior of their own: all of a secret, or those of one
-    given value.
+    """Rows of the private joint that have a prior of their own: all rows of a secret, or those of
+    one given value.
 
-    rows   of `p_xz`; joint: these rows [k, N]
+    rows   rows of `p_xz`
+    joint  these rows [k, N]
     prior  π_j within the group [k]
     mass   w_l of the group [N]
     """
@@ -58,14 +60,14 @@ class PriorGroup:
 
     @classmethod
     def of(cls, problem: Problem, rows: slice, alone: bool) -> PriorGroup:
-        """The group of these rows; alone: whether the term has no other."""
+        """Return the group of these rows; alone: True if the term has no other group."""
         joint = problem.p_xz[rows]
         prior = problem.p_x[rows]
         return cls(rows, joint, prior if alone else prior / prior.sum(), joint.sum(axis=0))
 
     @property
     def deviation(self) -> Array:
-        """a_jl − π_j w_l [k, N]."""
+        """The deviations a_jl − π_j w_l [k, N]."""
         return np.asarray(self.joint - self.prior[:, None] * self.mass)
 
 
@@ -74,9 +76,11 @@ class LeakageConstraint:
     """One leakage constraint of a `Program`, in units of its B: Σ g(u_i)/B ≤ 1 over guesses and
     groups, or for each guess.
 
-    number  of the term; groups: with rows of their own; `first`, `guesses`: the first column of
-            their D and s
-    level   B; unit: B, or 1 at budget 0
+    number   index of the term
+    groups   groups of rows with a prior of their own
+    first, guesses   the first column of their D and of their s
+    level    B
+    unit     B, or 1 at budget 0
     """
 
     number: int
@@ -89,15 +93,15 @@ class LeakageConstraint:
 
     @property
     def measure(self) -> Measure:
-        """By which leakage is counted."""
+        """The measure of leakage of this constraint."""
         return self.term.measure
 
     @cached_property
     def pieces(self) -> tuple[tuple[Array, ...], ...]:
-        """For each group matrices R [r, k + 1] of a linear measure: Σ_R max R (D_i, s_i) =
+        """For each group, matrices R [r, k + 1] of a linear measure: Σ_R max R (D_i, s_i) =
         g(u_i)/B, or ≤ 0 for posteriors.
 
-        Without a piece if the measure is not linear.
+        Empty if the measure is not linear.
         """
         return tuple(
             tuple(self._scaled(each, group.prior) for each in self._rows(group))
@@ -106,23 +110,23 @@ class LeakageConstraint:
 
     @cached_property
     def linear(self) -> bool:
-        """Whether the measure is linear in the law of (X, Ŷ)."""
+        """True if the measure is piecewise linear in the law of (X, Ŷ)."""
         return any(self._rows(group) for group in self.groups)
 
     @property
     def cone(self) -> Cone:
-        """That of a measure which is not linear."""
+        """The cone of a measure that is not linear."""
         assert self.measure.cone is not None
         return self.measure.cone
 
     @property
     def root(self) -> float:
-        """The unit of D: sqrt(B), or B where the measure is linear in D."""
+        """The unit of D: sqrt(B), or B if the measure is linear in D."""
         return self.unit if self.linear else math.sqrt(self.unit)
 
     @property
     def width(self) -> int:
-        """How many columns of D are its own."""
+        """The number of its columns of D."""
         return sum(group.prior.size for group in self.groups)
 
     def _rows(self, group: PriorGroup) -> tuple[Array, ...]:
@@ -130,13 +134,13 @@ class LeakageConstraint:
 
     def _scaled(self, piece: Array, prior: Array) -> Array:
         mean = piece @ prior
-        size = np.abs(piece) @ prior  # of independence; rounding is not divided by B
+        size = np.abs(piece) @ prior  # size at independence; rounding errors are set to 0
         exact = np.where(np.abs(mean) > 2 * (prior.size + 2) * UNIT * size, mean, 0.0)
         return np.column_stack([piece * self.root, exact]) / self.unit
 
     def bounded(self, own: list[list[_Item]]) -> list[list[_Item]]:
-        """Of what belongs to each guess, the sums that the budget bounds: over all guesses, of each
-        guess, or none.
+        """Return the lists of items that the budget bounds by their sum: one list over all guesses,
+        one for each guess, or none.
         """
         if self.measure.scope is Scope.POSTERIOR:
             return []
@@ -147,7 +151,7 @@ class LeakageConstraint:
         )
 
     def laws(self) -> Iterator[tuple[int, int, PriorGroup]]:
-        """The first column of D, the column of s, and the group, of every group."""
+        """Yield the first column of D, the column of s, and the group, for every group."""
         first = self.first
         for k, group in enumerate(self.groups):
             yield first, self.guesses + k, group
@@ -160,7 +164,7 @@ class PrivacyRows:
 
     features        f_rl [r, N], mean 0 and variance 1 under w
     combination     c_rj [r, n] with w_l f_rl = Σ_j c_rj a_jl (so Σ_j π_j c_rj = 0)
-    private_values  [r] the private value of each equation, or −1 where an equation mixes several
+    private_values  [r] the private value of each equation, or −1 if an equation mixes several
     """
 
     features: Array
@@ -168,11 +172,12 @@ class PrivacyRows:
     private_values: NDArray[np.intp]
 
     def tilt(self, prices: Array, guesses: int) -> Array:
-        """The tilt [m, n] of prices y [k, r] on the equations of the first k ≤ m guesses; Σ_j π_j
-        t_ij = 0.
+        """Return the tilt [m, n] of prices y [k, r] on the equations of the first k ≤ m guesses;
+        Σ_j π_j t_ij = 0.
 
-        Sign: y is the derivative of the optimal value by the right-hand side, as HiGHS and Pyomo
-        report row duals, so the priced loss is L_il − Σ_r y_ir w_l f_rl = L_il + a_l·t_i.
+        Sign: y is the derivative of the optimal value with respect to the right-hand side, which is
+        the sign of row duals in HiGHS and Pyomo, so the priced loss is L_il − Σ_r y_ir w_l f_rl =
+        L_il + a_l·t_i.
         """
         tilt = np.zeros((guesses, self.combination.shape[1]))
         tilt[: prices.shape[0]] = -prices @ self.combination
@@ -180,17 +185,17 @@ class PrivacyRows:
 
 
 Equations: TypeAlias = Callable[[PriorGroup, Array], PrivacyRows]
-"""What finds the equations of perfect privacy of a group, given all w_l > 0."""
+"""A function that returns the equations of perfect privacy of a group, given all w_l > 0."""
 
 
 def stacked_rows(
     problem: Problem, groups: Sequence[PriorGroup], equations: Equations
 ) -> PrivacyRows:
-    """The equations of perfect privacy of these groups of rows; combinations are of all rows of the
-    problem.
+    """Return the equations of perfect privacy of these groups of rows; combinations refer to all
+    rows of the problem.
 
     Equations that follow from those of other groups are left out: an interior-point method may end
-    far from the optimum where its equations depend on each other.
+    far from the optimum if its equations are dependent.
     """
     none = PrivacyRows(
         np.zeros((0, problem.N)), np.zeros((0, problem.n)), np.zeros(0, dtype=np.intp)
@@ -212,10 +217,10 @@ def stacked_rows(
 
 
 def _independent(rows: PrivacyRows, p_z: Array) -> PrivacyRows:
-    """A largest set of equations of which none follows from the others, in their order.
+    """Return a maximal set of independent equations, in their order.
 
-    Each equation is scaled to length 1; what remains of it next to the others is rounding below
-    `Precision.rank`.
+    Each equation is scaled to length 1; its remainder orthogonal to the others counts as a rounding
+    error below `Precision.rank`.
     """
     from scipy.linalg import qr
 
@@ -228,7 +233,7 @@ def _independent(rows: PrivacyRows, p_z: Array) -> PrivacyRows:
 
 
 def whitened_rows(group: PriorGroup, p_z: Array) -> PrivacyRows:
-    """Orthonormal features of a problem without zero masses (rank r ≤ min(n − 1, N − 1))."""
+    """Return orthonormal features of a problem without zero masses (rank r ≤ min(n − 1, N − 1))."""
     kernel = _kernel(group)
     left, correlations, _ = np.linalg.svd(kernel, full_matrices=False)
     rank = int((correlations > Precision.correlated).sum())
@@ -237,7 +242,7 @@ def whitened_rows(group: PriorGroup, p_z: Array) -> PrivacyRows:
 
 
 def rows_by_private_value(group: PriorGroup, p_z: Array) -> PrivacyRows:
-    """One feature per private value, φ_j / w scaled to variance 1, for an independent set of
+    """Return one feature per private value, φ_j / w scaled to variance 1, for an independent set of
     private values.
     """
     from scipy.linalg import qr
@@ -252,8 +257,8 @@ def rows_by_private_value(group: PriorGroup, p_z: Array) -> PrivacyRows:
 
 
 def _kernel(group: PriorGroup) -> Array:
-    """sqrt(π_j) φ_jl / sqrt(w_l) [n, N]; its singular values are the canonical correlations of X
-    and Z.
+    """Return sqrt(π_j) φ_jl / sqrt(w_l) [n, N]; its singular values are the canonical correlations
+    of X and Z.
     """
     expected = group.prior[:, None] * group.mass
     return np.divide(

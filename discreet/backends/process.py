@@ -2,11 +2,11 @@
 
 The child reads its request from standard input and writes messages to standard output, both as
 pickles that only these two processes exchange. Solvers print freely, from C as well as from Python.
-So before any of them loads, the child keeps a private copy of file descriptor 1 and points it at
+So before any of them loads, the child keeps a private copy of file descriptor 1 and redirects it to
 standard error, whose end is kept for error messages.
 
-Leaving the block, also by Ctrl-C, ends the child and everything that it started. When this process
-is killed, standard input of the child ends and the child exits. On Windows only the child itself is
+Leaving the block, also by Ctrl-C, ends the child and everything that it started. If this process is
+killed, standard input of the child ends and the child exits. On Windows only the child itself is
 killed, not the processes that it started.
 
 A worker of Dask cannot be interrupted, but another of its threads can end the children of one run:
@@ -32,14 +32,12 @@ from discreet.errors import FileError
 from discreet.storage.writing import scratch_folder
 
 GRACE_SECONDS = 1.0
-"""Seconds past a time limit before a process is killed: a backend that stops by itself needs a
-moment to answer.
+"""Seconds after a time limit before a process is killed: a backend that stops by itself needs time
+to answer.
 """
 
 STARTUP_SECONDS = 120.0
-"""Seconds a process may take to start and import its libraries; they do not count towards a time
-limit.
-"""
+"""Seconds a process may take to start and import its libraries; the time limit excludes them."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -59,24 +57,24 @@ main()
 """Starts a process with this package, which need not be installed in its environment."""
 
 _ENDED = object()  # the message after the last one
-_alive: dict[int, Child] = {}  # by the number of the process
-_thread = threading.local()  # .run: what the children that it starts belong to
+_alive: dict[int, Child] = {}  # children by process number
+_thread = threading.local()  # .run: the run that children started by the thread belong to
 
 _THREADED = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMEXPR", "NUMBA", "RAYON")
 
 
 class Child:
-    """A process, in a group of its own, that calls a function. A context manager: at its end the
-    group is killed.
+    """A process, in a group of its own, that calls a function. As a context manager it kills the
+    group at the end.
 
     function   "package.module:name"; called in the process with `send` and the request, it passes
                every message to `send`
     request    anything that can be pickled
-    threads    of BLAS and OpenMP in the process; None leaves them as they are here
-    python     the interpreter; any but the one that runs here imports this package from its folder,
-               and everything else from its own environment
-    ended      whether `receive` has raised an exception
-    run        what it belongs to; see `belonging_to`
+    threads    of BLAS and OpenMP in the process; None leaves them as in this process
+    python     the interpreter; any other than the one that runs here imports this package from its
+               folder, and everything else from its own environment
+    ended      True if `receive` has raised an exception
+    run        the run it belongs to; see `belonging_to`
     """
 
     def __init__(
@@ -99,7 +97,7 @@ class Child:
                     stdout=subprocess.PIPE,
                     stderr=self._errors,
                     env=_environment(threads, folder, python),
-                    # a group of its own, to be killed as one; Ctrl-C reaches it through us only
+                    # A group of its own can be killed as a whole, and does not receive Ctrl-C.
                     start_new_session=True,
                 )
             except OSError as error:
@@ -116,7 +114,7 @@ class Child:
         )
         self._listener.start()
         try:
-            with contextlib.suppress(BrokenPipeError):  # it has ended already: `receive` will raise
+            with contextlib.suppress(BrokenPipeError):  # it has ended: `receive` will raise
                 pickle.dump((function, request), self._process.stdin)
                 self._process.stdin.flush()
         except BaseException:
@@ -128,7 +126,7 @@ class Child:
 
     def __exit__(self, *_: object) -> None:
         _alive.pop(self.pid, None)
-        # Otherwise `ending` did it, and the number may have been reused.
+        # Otherwise `ending` killed it, and the process number may have been reused.
         if self._process.returncode is None:
             self._kill_group()
             self._process.wait()
@@ -141,12 +139,12 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process number of the child."""
         return self._process.pid
 
     def receive(self, seconds: float | None) -> Any:
-        """The next message; TimeoutError if there is none within the seconds, EOFError if the
-        process has ended.
+        """Return the next message; TimeoutError if there is none within the seconds, EOFError if
+        the process has ended.
         """
         try:
             found = self._messages.get(timeout=seconds)
@@ -159,13 +157,13 @@ class Child:
         return found
 
     def end(self) -> None:
-        """End it from another thread; whoever waits for its message learns that it has ended."""
+        """End the process from another thread; a waiting `receive` raises EOFError."""
         if self._process.returncode is None:
             self._kill_group()
 
     def ending(self, when: str) -> str:
-        """How the process ended, after `receive` raised EOFError, and the last lines
-        that it wrote.
+        """Return a description of how the process ended, after `receive` raised EOFError, and the
+        last lines that it wrote.
         """
         try:
             code = self._process.wait(timeout=GRACE_SECONDS)
@@ -202,7 +200,7 @@ class Child:
 
 @contextlib.contextmanager
 def belonging_to(run: str) -> Iterator[None]:
-    """Processes that this thread starts in the block belong to this run."""
+    """Assign processes that this thread starts in the block to a run."""
     _thread.run = run
     try:
         yield
@@ -229,8 +227,8 @@ def _exit(code: int) -> str:
 
 
 def _environment(threads: int | None, folder: str, python: str) -> dict[str, str]:
-    """This process's variables, with a folder for temporary files, and with the import path if the
-    interpreter is the one that runs here.
+    """Return the environment variables of this process, with a folder for temporary files, and with
+    the import path if the interpreter is the one that runs here.
     """
     environment = dict(os.environ)
     here = python == sys.executable
@@ -243,12 +241,12 @@ def _environment(threads: int | None, folder: str, python: str) -> dict[str, str
     return environment
 
 
-# -- the inside
+# -- in the child process
 # --------------------------------------------------------------------------------------------------
 
 
 def main() -> None:
-    """Call the function that standard input names, with `send` and the request that follows."""
+    """Call the function named on standard input, with `send` and the request that follows."""
     exchange = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
@@ -265,12 +263,12 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """Nothing follows the request on standard input. When it ends, the parent has ended, and this
-    process exits.
+    """Exit when the parent ends: standard input contains nothing after the request, so its end
+    means that the parent has ended.
     """
     while os.read(0, 1024):
         continue
-    # The group is our own: also end what the solver started.
+    # The process leads its group: also end processes that the solver started.
     if os.name == "posix" and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(70)

@@ -1,19 +1,19 @@
 """Backend `pyomo`: perfect privacy and linear measures as readable Pyomo models, solved through
 Pyomo's interface to HiGHS.
 
-Method: the linear program of backend `highs`, written as on paper: variables indexed by guess and
+Method: the linear program of backend `highs` in algebraic form: variables indexed by guess and
 outcome, one constraint `column_sum` per outcome, one constraint `perfect_privacy` per guess and
 private value. `build_model` returns the model for inspection, export (`model.write("model.lp")`) or
 another solver. It differs from `highs` in its equations, which belong to single private values
-instead of orthonormal features: easier to read, worse conditioned when private values are nearly
+instead of orthonormal features: easier to read, worse conditioned if private values are nearly
 dependent. Under a linear measure of leakage the law of (X, Ŷ) has variables of its own, and the
 measure is written in them.
 
 Source: M. L. Bynum et al., *Pyomo: Optimization Modeling in Python*, 3rd ed., Springer 2021; the
 program is the paper's (docs/theory.md).
 
-Cannot: positive finite budgets of mutual information and other measures that are not linear; large
-N, because building the model costs tens of microseconds per coefficient.
+Limitations: no positive finite budgets of mutual information and other measures that are not
+linear; no large N, because building the model costs tens of microseconds per coefficient.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Pyomo(Unlifted):
-    """The linear programs as Pyomo models; see the module's docstring."""
+    """The linear programs as Pyomo models; see the docstring of the module."""
 
     name = "pyomo"
     capabilities = Capabilities(
@@ -69,7 +69,7 @@ class Pyomo(Unlifted):
     def lower(
         self, problem: Problem, options: Options
     ) -> Lowered[ConcreteModel, dict[str, Setting]]:
-        """The Pyomo model."""
+        """Return the problem as a Pyomo model."""
         program = Program.linear(problem, rows_by_private_value)
         wanted = highs_options(options, self.name)
         del wanted["output_flag"]  # Pyomo captures the log
@@ -103,12 +103,12 @@ class Pyomo(Unlifted):
 
 
 def build_model(program: Program) -> ConcreteModel:
-    """The ConcreteModel.
+    """Return the Pyomo model of a program.
 
     Sets `guesses`, `outcomes`, `private_values`; variable `root_mass[i, z]` = sqrt(w_z) P_iz ≥ 0;
     objective `excess_error` in units of `program.unit`; constraints `column_sum[z]` and
-    `perfect_privacy[i, j]` (all guesses but the last, an independent set of private values). For
-    linear measures what `_add_measures` adds.
+    `perfect_privacy[i, j]` (all guesses except the last, an independent set of private values). For
+    linear measures `_add_measures` adds more.
     """
     import pyomo.environ as pyo
 
@@ -144,12 +144,12 @@ def build_model(program: Program) -> ConcreteModel:
 
 
 def _add_measures(model: ConcreteModel, program: Program) -> None:
-    """Linear measures of leakage: variables `deviation[i, x]` and `mass[i, g]`, D and s of
+    """Add linear measures of leakage: variables `deviation[i, x]` and `mass[i, g]`, D and s of
     `Program`, and `leaked`.
 
     Constraints `law[i, x]` and `made[i, g]` define the first two. Each linear function of a `piece`
-    is at most one of `leaked`, or 0 where the measure is about posteriors; `budget` bounds the sum
-    of `leaked`, of each guess or of all.
+    is at most one of `leaked`, or 0 if the measure is about posteriors; `budget` bounds the sum of
+    `leaked`, for each guess or over all guesses.
     """
     import pyomo.environ as pyo
 
@@ -189,8 +189,8 @@ def _add_measures(model: ConcreteModel, program: Program) -> None:
 
 
 def _values(model: ConcreteModel, loader: SolutionLoaderBase) -> tuple[Array, Array]:
-    """Values of the variables and duals of the equations, in the order of those of `Program`, then
-    that of the budget.
+    """Return the values of the variables in the order of `Program`, and the duals of the equations
+    in its order followed by those of the budget.
     """
     values = loader.get_vars()
     duals = loader.get_duals()

@@ -1,8 +1,8 @@
-"""Which backends exist, and whether each can be used here.
+"""The registry: the existing backends, and whether each can be used here.
 
-The project's own backends are listed in `declared` and load only when asked for. Another package
-adds its own through the entry point group `discreet.backends` (name = "package.module:Class"). A
-backend that is not packaged yet is named in the environment variable DISCREET_BACKENDS =
+The project's own backends are listed in `declared` and load only on demand. Another package adds
+its own through the entry point group `discreet.backends` (name = "package.module:Class"). A backend
+that is not packaged yet is listed in the environment variable DISCREET_BACKENDS =
 "name=module:Class,...", which child processes inherit. A name used twice is an error. A backend
 whose library is not installed is *absent*; one whose library is installed but fails to import is
 *broken*, with the reason.
@@ -40,10 +40,11 @@ TRIAL_VARIABLE = "DISCREET_BACKENDS"
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether a backend can run here.
+    """The availability of a backend on this machine.
 
-    state          "available", "absent" or "broken"; reason: what to do about it
-    capabilities   what it can do; None when its module does not even load
+    state          "available", "absent" or "broken"
+    reason         how to make it available
+    capabilities   its capabilities; None if its module does not load
     """
 
     name: str
@@ -55,8 +56,8 @@ class Availability:
 
 @cache
 def own_backends() -> Mapping[str, str]:
-    """Name -> "package.module:Class" of the project's own: first the preference of `auto`, then the
-    others, then peers.
+    """Return name -> "package.module:Class" of the project's own backends: first the preference of
+    `auto`, then the others, then peers.
     """
     return {name: BACKENDS[name] for name in (*Auto.preference, *BACKENDS)}
 
@@ -94,8 +95,8 @@ def _on_trial() -> list[tuple[str, str]]:
 
 
 def backend_names(kind: Kind | None = None) -> tuple[str, ...]:
-    """Every registered backend, the project's own first; for a given kind of problem only those
-    that serve it.
+    """Return the names of all registered backends, the project's own first; for a given kind of
+    problem only those that serve it.
     """
     return (
         tuple(_targets())
@@ -105,15 +106,15 @@ def backend_names(kind: Kind | None = None) -> tuple[str, ...]:
 
 
 def load_backend(name: str) -> AnyBackend | Policy:
-    """The backend object, without importing its solver library. Raises InputError for an unknown
-    name, or Broken.
+    """Return the backend object, without importing its solver library. Raises InputError for an
+    unknown name, or Broken.
     """
     refuse_unknown_names([name])
     return _load(name, _targets()[name])
 
 
 def refuse_unknown_names(names: Iterable[str]) -> None:
-    """Raise InputError for the first name that is no backend's."""
+    """Raise InputError for the first name that is not a backend."""
     known = backend_names()
     for name in names:
         if name not in known:
@@ -140,7 +141,9 @@ def _load(name: str, target: str) -> AnyBackend | Policy:
 
 
 def capabilities_of(name: str) -> Capabilities | None:
-    """The capabilities of the backend of that name; None if there is none, or it does not load."""
+    """Return the capabilities of the backend of that name; None if there is none, or it does not
+    load.
+    """
     try:
         return load_backend(name).capabilities
     except (Broken, InputError):
@@ -148,18 +151,18 @@ def capabilities_of(name: str) -> Capabilities | None:
 
 
 def capabilities() -> dict[str, Capabilities]:
-    """Name -> capabilities of every backend that loads."""
+    """Return name -> capabilities of every backend that loads."""
     return {name: able for name in backend_names() if (able := capabilities_of(name)) is not None}
 
 
 def peers() -> frozenset[str]:
-    """Names of the backends that exist for comparison, and are left out unless they are named."""
+    """Return the names of the backends that exist for comparison, which are used only if named."""
     return frozenset(name for name, able in capabilities().items() if able.peer)
 
 
 def refuse_unserved(name: str, able: Capabilities, problem: AnyProblem, options: Options) -> None:
-    """Raise Unsupported (or InputError for an unknown setting) with the same message for all,
-    naming alternatives.
+    """Raise Unsupported (or InputError for an unknown setting), with the same message for all
+    backends, naming alternatives.
     """
     refuse_unknown(name, able, options)
     if refusal := able.refusal(problem):
@@ -172,7 +175,7 @@ def refuse_unserved(name: str, able: Capabilities, problem: AnyProblem, options:
 
 
 def require_libraries(backend: AnyBackend | Policy) -> None:
-    """Import the backend's libraries; raises Absent or Broken with the remedy."""
+    """Import the libraries of a backend; raises Absent or Broken with the remedy."""
     import numpy as np
 
     able = backend.capabilities
@@ -183,7 +186,7 @@ def require_libraries(backend: AnyBackend | Policy) -> None:
                 f"backend {backend.name} needs {library}, which is not installed; {remedy}"
             )
         try:
-            with np.printoptions():  # libqif changes how everybody's arrays of objects are printed
+            with np.printoptions():  # libqif changes the global print options of NumPy
                 importlib.import_module(library)
         except Exception as error:  # a broken binary can raise anything at import
             raise Broken(
@@ -192,7 +195,7 @@ def require_libraries(backend: AnyBackend | Policy) -> None:
 
 
 def availability(name: str) -> Availability:
-    """Whether the backend can run here, found by importing its libraries."""
+    """Return whether the backend can run here, found by importing its libraries."""
     able: Capabilities | None = None
     try:
         backend = load_backend(name)
@@ -206,8 +209,8 @@ def availability(name: str) -> Availability:
 
 
 def versions_of(backend: AnyBackend | Policy) -> dict[str, str]:
-    """Versions of discreet, numpy, scipy and the backend's libraries, for the record
-    of a solution.
+    """Return the versions of discreet, numpy, scipy and the backend's libraries, for the record of
+    a solution.
     """
     return {
         library: version_of(library)

@@ -1,12 +1,12 @@
-"""What an answer may lack: a version within the budget, or that leaks nothing, and duals. The loop
-passes them to the judge.
+"""Additions to an answer: a version within the budget, or one that leaks nothing, and duals. The
+loop passes them to the judge.
 
-- `remove_leakage` moves an estimator, as little as its own randomisation allows, onto Φ P = 0.
-- `within_budget` blends it with the best constant guess where that does not reach, and at positive
-  budgets.
-- `tilts_from_ratio` derives duals from the law of an estimator, with the multiplier that proves
-  most; `duals_of_law` also finds them for guesses that are never given, and `multipliers_of` under
-  any measure.
+- `remove_leakage` moves an estimator onto Φ P = 0, by a small change that its own randomisation
+  permits.
+- `within_budget` blends it with the best constant guess if that fails, and at positive budgets.
+- `tilts_from_ratio` derives duals from the law of an estimator, with the multiplier of the best
+  bound; `duals_of_law` also derives them for guesses that are never made, and `multipliers_of`
+  under any measure.
 
 The judge trusts nothing here: it checks these estimators and duals like any others.
 
@@ -50,11 +50,12 @@ if TYPE_CHECKING:
 
 
 def private_versions(problem: Any, answer: Any) -> list[Array]:
-    """The answer moved onto Φ P = 0, if it is a matrix [m, N] and can be moved there; else nothing.
+    """Return the answer moved onto Φ P = 0 if it is a matrix [m, N] and this is possible; otherwise
+    an empty list.
 
-    These are the equations of all constraints that ask for perfect privacy, or of all constraints
-    if none does; and if other budgets are left, a second version is within these too. If several
-    actions of an adversary are the best, the equations keep these equally good.
+    These are the equations of all constraints of perfect privacy, or of all constraints if there
+    are none. If there are other budgets, a second version also satisfies these. If several actions
+    of an adversary are best, the equations keep them equally good.
     """
     if problem.kind is not Kind.ARRAYS or np.ndim(answer) != 2:
         return []
@@ -74,7 +75,7 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
 
 
 def _deviation(problem: Problem, private: PrivateRows, rows: slice) -> Array:
-    """How far a group of rows and the outcome are from independence [k, N]."""
+    """Return the deviation of a group of rows and the outcome from independence [k, N]."""
     if rows.stop <= problem.n:
         return problem.deviations[rows]
     joint = private.extend_rows(problem.p_xz)[rows]
@@ -83,7 +84,7 @@ def _deviation(problem: Problem, private: PrivateRows, rows: slice) -> Array:
 
 
 def _private_laws(problem: Problem, private: PrivateRows, columns: Array) -> tuple[OutputLaw, ...]:
-    """The laws of all groups of private rows under an estimator [m, N]."""
+    """Return the laws of all groups of private rows under an estimator [m, N]."""
     laws = zip(problem.groups, problem.law(columns).groups, strict=True)
     found = [law for rows, law in laws if rows in private.groups]
     for group in private.groups[len(found) :]:
@@ -93,11 +94,11 @@ def _private_laws(problem: Problem, private: PrivateRows, columns: Array) -> tup
 
 
 def amounts_to_keep(problem: Problem | BlockProblem) -> list[float]:
-    """What each constraint lets leak, in its unit.
+    """Return the admissible leakage under each constraint, in its unit.
 
-    Where budget 0 compares several best actions of an adversary, no estimator of doubles leaks
-    exactly nothing. There the judge proves that one without leakage lies next to it, or states what
-    it leaks.
+    If budget 0 compares several best actions of an adversary, no estimator of doubles leaks exactly
+    nothing. Then the judge proves that an estimator without leakage exists next to it, or states
+    its leakage.
     """
     tied = PrivateRows.of(problem.terms, problem.p_x).tied
     amounts = enumerate(term.budget.amount for term in problem.terms)
@@ -105,7 +106,9 @@ def amounts_to_keep(problem: Problem | BlockProblem) -> list[float]:
 
 
 def _blended_within(problem: Problem, columns: Array) -> Array:
-    """An estimator [m, N] blended until it keeps all budgets but those of perfect privacy."""
+    """Return an estimator [m, N] blended until it satisfies all budgets except those of perfect
+    privacy.
+    """
     share, towards = constant_share(problem, columns)
     blend = normalise((1.0 - share) * columns + share * towards[:, None])
     versions = sorted((blend, summing_to_one(blend)), key=partial(_uncertain, problem))
@@ -113,11 +116,11 @@ def _blended_within(problem: Problem, columns: Array) -> Array:
 
 
 def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
-    """How much of a guess [m] to blend in, so that rounding included all leakages are within their
-    budgets, but those of perfect privacy.
+    """Return the share of a guess [m] to blend in so that, including rounding, all leakages satisfy
+    their budgets except those of perfect privacy, and the guess.
 
-    The guess ignores the outcome: the best constant one, or a draw from the law of Ŷ, whichever
-    costs less.
+    The guess is independent of the outcome: the best constant one, or a draw from the law of Ŷ,
+    whichever costs less.
     """
     columns = normalise(columns)
     law = problem.law(columns)
@@ -139,14 +142,14 @@ def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
 
 
 def _private_groups(problem: Problem, law: Law) -> tuple[OutputLaw, ...]:
-    """The laws of the groups of rows that must be perfectly private."""
+    """Return the laws of the groups of rows that require perfect privacy."""
     each = zip(problem.terms, law.constraints, strict=True)
     return tuple([group for term, groups in each if term.budget.perfect for group in groups])
 
 
 def _uncertain(problem: Problem, columns: Array, law: Law | None = None) -> float:
-    """By how much entries of the law of an estimator [m, N] may change, relatively, when the judge
-    moves secrets that must not leak to exact privacy. Columns may not sum to one.
+    """Return the relative change of entries of the law of an estimator [m, N] if the judge moves
+    secrets to perfect privacy. Columns may not sum to one.
     """
     own = problem.law(columns) if law is None else law
     leaks = [distance_from_private(group) for group in _private_groups(problem, own)]
@@ -154,10 +157,10 @@ def _uncertain(problem: Problem, columns: Array, law: Law | None = None) -> floa
 
 
 def duals_for(problem: Any, answer: Any, seconds: float = math.inf) -> tuple[Array, Any] | None:
-    """(tilt [m, n], multiplier) derived from the law of an answer; None for rules on many outcomes,
-    and at budget inf.
+    """Return (tilt [m, n], multiplier) derived from the law of an answer; None for rules on many
+    outcomes, and at budget inf.
 
-    The law of a rule for densities is taken on a fine partition. seconds: the time limit of a
+    The law of a rule for densities is computed on a fine partition. seconds: the time limit of a
     linear program; without time left, only closed forms are used.
     """
     if all(term.budget.oblivious for term in problem.terms):
@@ -183,8 +186,8 @@ def duals_for(problem: Any, answer: Any, seconds: float = math.inf) -> tuple[Arr
 
 
 def _duals_of(problem: Problem, columns: Array, seconds: float) -> tuple[Array, Any] | None:
-    """Duals derived from the law of an estimator [m, N]; all outcomes and private values have
-    positive probability.
+    """Return duals derived from the law of an estimator [m, N]; all outcomes and private values
+    have positive probability.
     """
     law = problem.law(columns)
     first = problem.terms[0]
@@ -207,7 +210,9 @@ def _duals_of(problem: Problem, columns: Array, seconds: float) -> tuple[Array, 
 
 
 def _over_time(problem: CausalProblem, rule: CausalRule) -> tuple[Array, float]:
-    """Duals of a causal rule: μ log ratio, with the μ whose backward pass proves most."""
+    """Return duals of a causal rule: μ log ratio, with the μ whose backward pass gives the best
+    bound.
+    """
     model = problem.noncausal
     tree = problem.tree
     direction = log_ratio(model.output_law(rule.dense()).ratio_minus_one())
@@ -230,12 +235,12 @@ def _finely(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Problem, Ar
 
 
 def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
-    """An estimator [m, N] moved until it keeps the budgets, rounding included, if it does not or
-    errs like a constant guess.
+    """Return an estimator [m, N] changed until it satisfies the budgets, including rounding, unless
+    it already does.
 
-    Perfect privacy is reached by the change that removes a leakage at the least cost, where that is
-    in reach; other budgets by blending in a guess that ignores the outcome. The best constant guess
-    replaces the estimator if it errs no more than the relative `gap` above it.
+    Perfect privacy is reached by the cheapest change that removes the leakage, if possible; other
+    budgets by blending in a guess that is independent of the outcome. The best constant guess
+    replaces the estimator if its error is at most the relative `gap` above it.
     """
     error = float(np.vdot(columns, problem.loss))
     constant = np.eye(problem.m)[:, [int(np.argmin(problem.constant_errors))]]
@@ -248,7 +253,7 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
     if not private:
         return columns if kept else _blended_within(problem, columns)
     laws = _private_laws(problem, private, columns)
-    # Where X is known nothing can leak.
+    # If X is known, nothing can leak.
     frequent = all(
         law.p_x.size == 1 or law.mass[law.mass > 0.0].min() >= Precision.no_mass for law in laws
     )
@@ -261,13 +266,15 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
         best = min(exact, key=problem.error_probability)
         if not near or problem.error_probability(best) <= error * (1.0 + gap):
             return best
-    if near:  # within a tolerance, where exactly would cost more than the gap
+    if near:  # private within a tolerance; exact privacy would cost more than the gap
         return columns
     return versions[-1] if versions else np.repeat(constant, problem.N, axis=1)
 
 
 def _keeps_by_plain_sums(problem: Problem, columns: Array) -> bool:
-    """Whether an estimator keeps all budgets by sums that cost little and are not proven."""
+    """Return True if an estimator satisfies all budgets according to plain sums, which are cheap
+    but not proven.
+    """
     leakages = plain_law(problem, columns).leakages.tolist()
     return all(
         term.budget.oblivious or 0.0 < leakage <= term.budget.amount
@@ -276,7 +283,7 @@ def _keeps_by_plain_sums(problem: Problem, columns: Array) -> bool:
 
 
 def plain_law(problem: Problem, columns: Array) -> Law:
-    """The law of (X, Ŷ) under an estimator [m, N], by plain sums."""
+    """Return the law of (X, Ŷ) under an estimator [m, N], computed by plain sums."""
     constraints = []
     for term in problem.terms:
         groups = []
@@ -291,7 +298,7 @@ def plain_law(problem: Problem, columns: Array) -> Law:
 
 
 def _keeps(problem: Problem, columns: Array) -> bool:
-    """Whether a normalised estimator [m, N] keeps all budgets, rounding included."""
+    """Return True if a normalised estimator [m, N] satisfies all budgets, including rounding."""
     law = problem.law(columns)
     ceilings = law.ceilings(_uncertain(problem, columns, law))
 
@@ -305,8 +312,8 @@ def _keeps(problem: Problem, columns: Array) -> bool:
 
 
 def blend_to_target(estimator: Array, law: Law, towards: Array, end: Law, target: float) -> Array:
-    """An estimator [m, N] of law `law`, blended with one of law `end` until it leaks at most
-    `target`, or else that one.
+    """Return an estimator [m, N] of law `law`, blended with one of law `end` until it leaks at most
+    `target`; `towards` itself if that is impossible.
     """
     share = least_share(law, end, target, 0.0)
     share = 1.0 if share is None else share
@@ -316,17 +323,17 @@ def blend_to_target(estimator: Array, law: Law, towards: Array, end: Law, target
 def remove_leakage(
     p_xz: Array, estimator: Array, marginal: DoubleDouble
 ) -> tuple[Array, OutputLaw] | None:
-    """Move a column-stochastic estimator [m, N] onto Φ P = 0; None if it randomises too little for
-    that.
+    """Move a column-stochastic estimator [m, N] onto Φ P = 0; return None if it randomises too
+    little for that.
 
     p_xz [n, N], marginal Σ_l p_xz as in `output_law`. Returns the estimator and its law, private
     within `Precision.private`.
 
     Newton steps P_il ← P_il (1 + y_i·f_l − Σ_k P_kl y_k·f_l), f_l = a_l/w_l − π: zero entries stay
-    zero, columns stay stochastic, and y [m, n] solves the normal equations. Guesses of next to no
-    mass, and where that is not enough rare ones, are given up first. At a vertex that cannot move,
-    or has too few drawn guesses for an exactly private estimator to be near, a small share of a
-    guess that ignores the outcome is blended in before.
+    zero, columns stay stochastic, and y [m, n] solves the normal equations. Guesses of negligible
+    mass and, if that is not enough, rare ones are given up first. At a vertex that cannot move, or
+    that has too few drawn guesses for an estimator with perfect privacy to exist nearby, a small
+    share of a guess that is independent of the outcome is blended in first.
     """
     p_z = p_xz.sum(axis=0)
     posterior = np.divide(p_xz, p_z, out=np.zeros_like(p_xz), where=p_z > 0)
@@ -338,19 +345,19 @@ def remove_leakage(
 
 
 _LawsOf: TypeAlias = Callable[[Array], tuple[OutputLaw, ...]]
-"""The laws under an estimator of all groups of rows that must be private."""
+"""From an estimator to the laws of all groups of rows that must be private."""
 
 
 def _move_features(
     estimator: Array, p_z: Array, feature: Array, laws: _LawsOf
 ) -> tuple[Array, tuple[OutputLaw, ...]] | None:
-    """`remove_leakage` by features f_l [·, N] of all rows that must be private."""
+    """Apply `remove_leakage` with features f_l [·, N] of all rows that must be private."""
     frequent = without_rare(estimator, p_z, Precision.unseen)
     ignoring = (frequent @ p_z)[:, None] / p_z.sum()
     starts = [without_rare(estimator, p_z, Precision.no_mass)] + [frequent] * (
         frequent is not estimator
     )
-    # The least first, as it costs least.
+    # The smallest share comes first, since it costs least.
     rooms = [Precision.private, *(Precision.derived * 100.0**k for k in range(5))]
     found = (_project(start, p_z, feature, laws) for start in starts)
     own = next((each for each in found if each is not None and _is_drawn_enough(*each)), None)
@@ -359,7 +366,7 @@ def _move_features(
 
 
 def without_rare(estimator: Array, p_z: Array, least: float) -> Array:
-    """The estimator itself, or without guesses of less mass: their outcomes go to the likeliest
+    """Return the estimator without guesses of smaller mass: their outcomes go to the likeliest
     other guess there.
     """
     rare = estimator @ p_z < least
@@ -396,8 +403,9 @@ def _project(
 
 
 def _is_drawn_enough(estimator: Array, laws: tuple[OutputLaw, ...]) -> bool:
-    """Whether as many probabilities can be moved as Φ P = 0 has equations, so that an exactly
-    private estimator is near. Groups of rows that are the same state their equations once.
+    """Return True if at least as many probabilities can be moved as Φ P = 0 has equations, so that
+    an estimator with perfect privacy exists nearby. Identical groups of rows contribute their
+    equations once.
     """
     free = (np.count_nonzero(estimator > Precision.private, axis=0) - 1).sum()
     distinct = {law.deviation.tobytes(): law for law in laws}.values()
@@ -416,10 +424,10 @@ def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Ar
             system[i, :, k, :] = block
             system[k, :, i, :] = block
     diagonal = np.sqrt(np.maximum(np.einsum("ijij->ij", system), 0.0))
-    # So that a rare guess counts too.
+    # Scaled so that rare guesses count equally.
     scale = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
     system = (system * scale[:, :, None, None] * scale).reshape(m * n, m * n)
-    with np.errstate(over="ignore", invalid="ignore"):  # steps that are not finite are given up
+    with np.errstate(over="ignore", invalid="ignore"):  # steps that are not finite are rejected
         y = scale * np.linalg.lstsq(system, -(scale * deviation).ravel(), rcond=Precision.rank)[
             0
         ].reshape(m, n)
@@ -428,7 +436,7 @@ def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Ar
 
 
 def log_ratio(ratio_minus_one: Array) -> Array:
-    """log r of r − 1, cut at `Precision.no_evidence` where r = 0."""
+    """Return log r for r − 1, with `Precision.no_evidence` where r = 0."""
     cut = np.full_like(ratio_minus_one, Precision.no_evidence)
     return np.log1p(ratio_minus_one, out=cut, where=ratio_minus_one > -1.0)
 
@@ -436,11 +444,11 @@ def log_ratio(ratio_minus_one: Array) -> Array:
 def tilts_from_ratio(
     ratio_minus_one: Array, p_xz: Array, loss: Array, budget: float
 ) -> tuple[Array, float]:
-    """Duals for an estimator that has none: t_ij = μ log r_ij, with the μ ≥ 0 that gives the best
-    bound.
+    """Return duals for an estimator without duals: t_ij = μ log r_ij, with the μ ≥ 0 that gives the
+    best bound.
 
-    ratio_minus_one r − 1 [m, n] of its law, p_xz [n, N], loss [m, N], 0 < budget < ∞ in nats. They
-    are not feasible yet.
+    ratio_minus_one r − 1 [m, n] of its law, p_xz [n, N], loss [m, N], 0 < budget < ∞ in nats. The
+    duals are not yet feasible.
     """
     direction = log_ratio(ratio_minus_one)
     direction[:, p_xz.max(axis=1) == 0.0] = 0.0
@@ -449,7 +457,7 @@ def tilts_from_ratio(
 
 
 def _least_by_outcome(losses: Array, slopes: Array) -> tuple[float, float]:
-    """Σ_l min_i of the losses, and how it changes along the slopes."""
+    """Return Σ_l min_i of the losses, and its derivative along the slopes."""
     best = losses.min(axis=0)
     return float(best.sum()), float(np.where(losses == best, slopes, math.inf).min(axis=0).sum())
 
@@ -460,13 +468,13 @@ def _best_multiplier(
     budget: float,
     least: Callable[[Array, Array], tuple[float, float]] = _least_by_outcome,
 ) -> float:
-    """The μ ≥ 0 with the greatest bound Σ_l min_i (L_il + μ·slopes_il) − μ ε; least: another
-    minimum, and its change.
+    """Return the μ ≥ 0 with the greatest bound Σ_l min_i (L_il + μ·slopes_il) − μ ε; least: another
+    minimum, and its derivative.
 
     The bound is concave and piecewise linear in μ, and μ ≤ (best constant error − Bayes error)/ε.
     The next point is where the tangents at both ends of the bracket cross. Every third time it is
-    the geometric mean of the ends, since the optimum may lie many powers of ten below that bound of
-    μ.
+    the geometric mean of the ends, since the optimum may lie many powers of ten below that upper
+    limit of μ.
     """
 
     def bound(multiplier: float) -> tuple[float, float]:
@@ -500,20 +508,20 @@ def _best_multiplier(
 
 
 def duals_of_law(problem: Problem, law: OutputLaw) -> tuple[Array, float]:
-    """(tilt [m, n], multiplier) for an estimator of that law, at a positive finite budget, also for
-    guesses never given.
+    """Return (tilt [m, n], multiplier) for an estimator of that law, at a positive finite budget,
+    also for guesses that are never made.
 
-    For the guesses in use they are those of `tilts_from_ratio`. Where Ŷ = y_i never happens there
-    is no posterior, yet a tilt that makes y_i look better than the guesses in use ruins the bound.
+    For the guesses in use they are those of `tilts_from_ratio`. If Ŷ = y_i never happens, it has no
+    posterior, but a tilt that makes y_i look better than the guesses in use would ruin the bound.
     With λ_l the least tilted loss of the guesses in use and c_l = (L_il − λ_l)/(μ w_l), such a
     guess gets the t_i = μ x that solves
 
-        maximise z   subject to c_l + Σ_j p(x_j given z_l) x_j ≥ z for every l, log Σ_j π_j e^{x_j}
-                     ≤ 0;
+        maximise z   subject to   c_l + Σ_j p(x_j given z_l) x_j ≥ z for every l,
+                                  log Σ_j π_j e^{x_j} ≤ 0;
 
-    z ≥ 0 is reached exactly if the guess is rightly unused. The smooth constraint enters as
-    tangents at the points where the linear programs (n + 1 variables) violate it (J. E. Kelley, J.
-    SIAM 8 (1960)).
+    z ≥ 0 is reached exactly if an optimal estimator does not use the guess. The smooth constraint
+    is approximated by tangents at the points where the linear programs (n + 1 variables) violate it
+    (J. E. Kelley, J. SIAM 8 (1960)).
     """
     used = law.mass >= Precision.unseen
     loss = problem.loss[used]
@@ -533,7 +541,7 @@ def duals_of_law(problem: Problem, law: OutputLaw) -> tuple[Array, float]:
 
 
 def _log_mean(p_x: Array, point: Array) -> tuple[float, Array]:
-    """log Σ_j π_j e^{x_j} and its gradient."""
+    """Return log Σ_j π_j e^{x_j} and its gradient."""
     weight = p_x * np.exp(point - point.max())
     return float(point.max() + np.log(weight.sum())), weight / weight.sum()
 
@@ -545,11 +553,12 @@ def excluded(
     size: Array,
     most: Array,
 ) -> Array:
-    """t/μ [n] for a guess that loses by `lead` [N] (per mass, in units of μ) before it is tilted.
+    """Return t/μ [n] for a guess whose loss exceeds the least by `lead` [N] (per mass, in units of
+    μ) before it is tilted.
 
-    excess_at   a function of t/μ that must be at most 0, and its gradient; κ + 1 at t/μ + 1 if it
-                is κ at t/μ
-    size, most  t/μ is at least `Precision.no_evidence` sizes [n] and at most this [n]
+    excess_at   returns f and its gradient at t/μ, which must satisfy f ≤ 0; f(x + c) = f(x) + c for
+                every number c
+    size, most  t/μ is at least `Precision.no_evidence` times size [n] and at most `most` [n]
     """
     from scipy.optimize import linprog
 
@@ -560,7 +569,7 @@ def excluded(
     right = lead
     best = np.zeros(problem.n)
     widest = float(lead.min())
-    for _ in range(60):  # cuts; ten are usually enough
+    for _ in range(60):  # each round adds a cut; ten are usually enough
         answer = linprog(objective, rows, right, bounds=bounds, method="highs")
         if answer.x is None:
             break
@@ -570,7 +579,7 @@ def excluded(
         if reached > widest:
             best = point - excess
             widest = reached
-        # No constraint is violated, or the guess is excluded.
+        # Stop if no constraint is violated, or if the guess is excluded.
         if excess <= Precision.searched or widest >= 0.0:
             break
         rows = np.vstack([rows, np.append(tangent, 0.0)])

@@ -1,8 +1,8 @@
-"""The loop around every backend, written once: check, ask (`attempts`), judge.
+"""The loop around every backend: check, run (`attempts`), judge.
 
-`attempt` asks one backend and turns every exception into a status; `conclude` passes the answer to
+`attempt` runs one backend and turns every exception into a status; `conclude` passes the answer to
 the judge. They are separate so that an attempt can run in a process of its own (`isolated`) while
-the judge runs here. A `Policy` stands for several backends: each attempt is judged once, and the
+the judge runs here. A `Policy` represents several backends: each attempt is judged once, and the
 chosen Solution is returned.
 """
 
@@ -49,17 +49,17 @@ def solve(
     settings: Mapping[str, Any] | None = None,
     progress: Callable[[str, float, float], None] | None = None,
 ) -> Solution:
-    """Solve a problem with one backend, in this process, and have the judge certify the answer.
+    """Solve a problem with one backend, in this process, and certify the answer with the judge.
 
     problem      of any kind, or the path of a problem file
-    gap          relative certified gap to aim at
-    time_limit   seconds, kept as far as the backend can (`isolated.solve_isolated` ends the
+    gap          requested relative certified gap
+    time_limit   seconds; enforced as far as the backend can (`isolated.solve_isolated` ends the
                  process)
-    progress     called with (what was done, lower bound, upper bound) after every round by backends
+    progress     called with (description, lower bound, upper bound) after every round by backends
                  that work in rounds, and for any backend at the end, with the certified bracket
 
-    Raises InputError for an unknown backend or setting, and FileError for a file that holds no
-    problem. Everything else that can go wrong is a status of the Solution.
+    Raises InputError for an unknown backend or setting, and FileError for a file without a valid
+    problem. Every other failure is a status of the Solution.
     """
     options = Options(
         gap, time_limit, max_iterations, {} if settings is None else settings, progress
@@ -80,13 +80,13 @@ def certify(
     gap: float = 1e-9,
     anchors: Iterable[Array] = (),
 ) -> Solution:
-    """Judge an answer, a matrix [m, N] or a rule; duals (tilt [m, n], multiplier ≥ 0, of several
-    constraints one for each) narrow the bracket if there are any.
+    """Judge an answer, a matrix [m, N] or a rule; optional duals (tilt [m, n], multiplier ≥ 0, or
+    one for each of several constraints) narrow the bracket.
 
     anchors: estimators that leak nothing, to blend towards. The status is `certified` if the answer
-    as given is proven to keep the budget and to be within the gap of the optimum, and
-    `violated-privacy` if it is not proven to keep the budget, by however little; then the Solution
-    holds its repair. Raises InputError for wrong shapes.
+    as given is proven to satisfy the budget and to be within the gap of the optimum, and
+    `violated-privacy` if it is not proven to satisfy the budget, however small the excess; then the
+    Solution contains its repair. Raises InputError for wrong shapes.
     """
     model = open_problem(problem)
     multipliers = None
@@ -108,8 +108,8 @@ def audit(
     """`certify` an estimator from anywhere: a matrix [m, N], a rule, a Solution, or the path of a
     solution file.
 
-    The Solution also says what the estimator given leaks by every measure (`own_leaks`,
-    `own_odds`). Nothing that a file states about its own quality is used. Raises FileError for a
+    The Solution also contains the leakage of the given estimator by every measure (`own_leaks`,
+    `own_odds`). Nothing that a file claims about its own quality is used. Raises FileError for a
     file that cannot be read.
     """
     if isinstance(estimator, str | os.PathLike):
@@ -132,7 +132,9 @@ def audit(
 
 
 def open_problem(problem: AnyProblem | str | os.PathLike[str]) -> AnyProblem:
-    """The problem itself, or the one in the file of that path; InputError for anything else."""
+    """Return the problem itself, or the one in the file of that path; InputError for anything
+    else.
+    """
     if isinstance(problem, str | os.PathLike):
         from discreet.files.records import load_problem
 
@@ -142,8 +144,8 @@ def open_problem(problem: AnyProblem | str | os.PathLike[str]) -> AnyProblem:
 
 
 def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[Attempt, Solution]:
-    """The first certified answer in the policy's order, else the answer of the narrowest bracket;
-    each is judged once.
+    """Return the first certified answer in the order of the policy, otherwise the answer with the
+    narrowest bracket; each is judged once.
     """
     refuse_unknown(policy.name, policy.capabilities, options)
     started = time.perf_counter()
@@ -191,7 +193,7 @@ def attempt(
     """Run a backend on a problem; raises only InputError (unknown backend or setting) and
     KeyboardInterrupt.
 
-    reduced: the problem's reduction, if it is already known.
+    reduced: the reduction of the problem, if it is already known.
     """
     clock = Clock()
     trace = ""
@@ -228,10 +230,10 @@ def attempt(
 def conclude(
     problem: AnyProblem, tried: Attempt, options: Options, as_given: bool = False
 ) -> Solution:
-    """Judge an attempt; the status follows from the certificate alone, not from the backend's
-    claim.
+    """Judge an attempt; the status follows from the certificate only, not from the claim of the
+    backend.
 
-    as_given: the answer is judged as it stands (`derive_status`).
+    as_given: the answer is judged as given (`derive_status`).
     """
     status = tried.status or Status.FAILED
     message = tried.message
@@ -243,7 +245,7 @@ def conclude(
         verdict = judge_answer(problem, answer, _seconds_left(options, timings))
         timings = replace(timings, certify_seconds=time.perf_counter() - started)
         if options.progress is not None:
-            with suppress(KeyboardInterrupt):  # nothing is left to stop
+            with suppress(KeyboardInterrupt):  # the work is already complete
                 options.progress("judged", verdict.certificate.lower, verdict.certificate.upper)
         status = derive_status(verdict.certificate, options.gap, as_given)
         message = status.meaning + _tolerance(verdict.certificate)
@@ -262,15 +264,17 @@ def conclude(
 
 
 def _seconds_left(options: Options, timings: Timings) -> float:
-    """What the backend's own steps have left of the time limit; inf without a limit."""
+    """Return the part of the time limit that the backend's own steps have left; inf without a
+    limit.
+    """
     if options.time_limit is None:
         return math.inf
     return options.time_limit - timings.lower_seconds - timings.solve_seconds - timings.lift_seconds
 
 
 def _tolerance(certificate: Certificate) -> str:
-    """At budget 0, what is meant by private where an exactly private answer is not proven; else
-    nothing.
+    """Return a text about the tolerance at budget 0 if perfect privacy is not proven exactly;
+    otherwise an empty text.
     """
     within = certificate.private_within
     gained = max(
@@ -285,9 +289,9 @@ def _tolerance(certificate: Certificate) -> str:
 
 
 def judge_answer(problem: Any, answer: Answer, seconds: float = math.inf) -> Verdict[Any]:
-    """The judge's verdict on an answer, which it checks to fit the problem.
+    """Return the judge's verdict on an answer, which it checks against the problem.
 
-    If the bracket is wide, the judge is also given the answer's projection onto perfect privacy,
+    If the bracket is wide, the judge also gets the projection of the answer onto perfect privacy,
     and duals derived from it, for which a linear program may take the given seconds.
     """
     estimator = answer.estimator

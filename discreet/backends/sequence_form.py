@@ -4,20 +4,20 @@ tree of histories.
 Method: in the weights r of the sequence form the program is convex: minimise ⟨L, r⟩ over the causal
 r ≥ 0 with Σ_i g(A r_i) ≤ ε, one row r_i [N_1 ⋯ N_T] for each sequence of guesses. A primal–dual
 interior point with a predictor follows r s = τ w, μ (ε − leakage) = τ. Its Newton system has a
-dense block for each sequence of guesses, joined by the equations of causality; unknowns are ordered
-from the last step to the first, so a sparse factorisation fills in little, and two steps of
-refinement restore the digits that it loses. The tilts μ log(q_ij/π_j) of every iterate prove a
+dense block for each sequence of guesses, coupled by the equations of causality; unknowns are
+ordered from the last step to the first, so a sparse factorisation has little fill-in, and two steps
+of refinement restore the digits that it loses. The tilts μ log(q_ij/π_j) of every iterate prove a
 bound by one backward pass. A slack budget is answered by the causal Bayes rule.
 
 At budget 0 the program is linear. Often a constant sequence of guesses is optimal, and least
 squares find the tilts that prove it; otherwise the linear program is solved and its vertex is
-refined. The same answers budgets that rounding cannot tell from 0, and those at which the interior
-point does not converge.
+refined. The same method is used for budgets that rounding cannot distinguish from 0, and if the
+interior point does not converge.
 
 Source: docs/theory.md, section 24; S. Mehrotra, SIAM J. Optim. 2 (1992).
 
-Cannot: other measures, several constraints, and large trees: the blocks have m_1 ⋯ m_T (N_1 ⋯ N_T)²
-entries.
+Limitations: no other measures, no several constraints, and no large trees: the blocks have m_1 ⋯
+m_T (N_1 ⋯ N_T)² entries.
 """
 
 from __future__ import annotations
@@ -49,30 +49,30 @@ if TYPE_CHECKING:
     from scipy.sparse.linalg import SuperLU
 
 _LARGEST = 1 << 20
-"""Entries of the blocks of a Newton system: some seconds a step."""
+"""Largest number of entries in the blocks of a Newton system: several seconds per step."""
 
 _STEPS = 150
 """Of the interior point: chains that are nearly deterministic take up to 130, most twenty."""
 
 _SELDOM = (2.0**-12, Precision.unseen)
-"""Masses below which sequences of guesses may count as hardly ever made; whichever proves most
+"""Masses below which sequences of guesses are treated as rare; each is tried, and the best bound
 counts.
 """
 
 _FITTED = 40
-"""Newton steps of a fit: ten to thirty are taken."""
+"""Largest number of Newton steps of a fit; ten to thirty are typical."""
 
 _CLEAR = 1e-8
-"""Singular values of Φ from which on a combination of private values has half of its digits."""
+"""Singular value of Φ above which a combination of private values keeps half of its digits."""
 
 _FLATTENED = (1e-2, 1e-5, 0.0)
 """Singular values of Φ above which its combinations are used to prove that a constant guess is
-optimal; whichever proves most counts. Smaller ones flatten the losses better, but need larger
-tilts, which have larger rounding errors."""
+optimal; each is tried, and the best bound counts. Smaller ones flatten the losses better, but need
+larger tilts, which have larger rounding errors."""
 
 
 class SequenceForm(Unlifted):
-    """Guesses over time; see the module's docstring."""
+    """Guesses over time; see the docstring of the module."""
 
     name = "sequence-form"
     capabilities = Capabilities(
@@ -89,7 +89,7 @@ class SequenceForm(Unlifted):
     )
 
     def lower(self, problem: CausalProblem, options: Options) -> CausalProblem:
-        """The problem itself; Unsupported where its tree is too large."""
+        """Return the problem itself; Unsupported if its tree is too large."""
         count, width = problem.tree.sizes(problem.steps)
         if count * width**2 > _LARGEST:
             raise Unsupported(
@@ -100,8 +100,8 @@ class SequenceForm(Unlifted):
         return problem
 
     def solve(self, lowered: CausalProblem, options: Options) -> Raw[Answer]:
-        """The Bayes rule under a slack budget, the linear program at budget 0, else the interior
-        point.
+        """Return the Bayes rule under a slack budget, the solution of the linear program at budget
+        0, otherwise the result of the interior point.
         """
         problem = lowered
         none = np.zeros((lowered.m, lowered.n))
@@ -118,14 +118,13 @@ class SequenceForm(Unlifted):
 
 @dataclass(frozen=True)
 class _Unknowns:
-    """Where unknowns stand in the Newton system: those of the last step first, so that elimination
-    fills in little.
+    """The positions of unknowns in the Newton system: those of the last step first, so that
+    elimination has little fill-in.
 
     weights   of the weights r_t of every step                        [M_t, K_t]
     rows, columns, signs   of the entries of the causality equations, Σ over ŷ_t of r_t − r_{t−1} =
                            0
-    prices    of these equations, which are as many unknowns
-    size      of the system
+    size      of the system, in which the multipliers of these equations are unknowns too
     """
 
     weights: tuple[NDArray[np.intp], ...]
@@ -136,7 +135,7 @@ class _Unknowns:
 
     @classmethod
     def of(cls, tree: Tree) -> _Unknowns:
-        """The layout of a tree, subtree by subtree."""
+        """Return the layout of a tree, subtree by subtree."""
         weights = [np.zeros(tree.sizes(step), dtype=np.intp) for step in range(tree.steps + 1)]
         prices = [
             np.zeros((tree.sizes(s)[0], tree.sizes(s + 1)[1]), dtype=np.intp)
@@ -180,8 +179,8 @@ class _Unknowns:
 
 
 class _CausalSystem:
-    """The Newton system [[K, −Eᵀ], [E, 0]] of blocks K_i [M, K, K], factorised; E
-    states causality.
+    """The factorised Newton system [[K, −Eᵀ], [E, 0]] with blocks K_i [M, K, K]; E expresses
+    causality.
     """
 
     def __init__(self, layout: _Unknowns, blocks: Array) -> None:
@@ -209,8 +208,8 @@ class _CausalSystem:
         self._size = layout.size
 
     def solve(self, right: Array) -> Array:
-        """The change of r [M, K, ·] for right sides of the stationarity equations [M, K, ·];
-        causality has none.
+        """Return the change of r [M, K, ·] for right sides of the stationarity equations [M, K, ·];
+        those of causality are 0.
         """
         sides = np.zeros((self._size, right.shape[2]))
         sides[self._place] = right
@@ -224,10 +223,10 @@ class _CausalSystem:
 @dataclass(frozen=True, eq=False)
 class _CausalPoint:
     """An iterate: weights r [M, K], their prices s, multiplier μ, unused budget, tilt [M, n]; and
-    what follows from them.
+    derived quantities.
 
-    The tilt changes by its linear model, so that it fits the prices also of guesses that are hardly
-    ever made, whose posteriors say little.
+    The tilt is updated by its linear model, so that it also fits the prices of rare guesses, whose
+    posteriors contain little information.
 
     law        u_i = A r_i [M, n]
     relative   q_ij/π_j − 1 [M, n], from deviations, which do not cancel under small budgets
@@ -269,12 +268,11 @@ class _CausalPoint:
         return float((self.weights * self.prices).sum()) + self.multiplier * self.unused
 
     def fitted(self) -> Array:
-        """The tilt [M, n], with rows of guesses that are hardly ever made fitted to the prices of
-        causality.
+        """Return the tilt [M, n], with rows of rare guesses fitted to the prices of causality.
 
         The least change of cost, −λ·r + L_i·r + μ g(A r) with a logarithmic barrier, is at weights
-        r whose tilt μ log(q/π) leaves every reduced cost positive. It does not depend on how often
-        the guesses are made. Newton's method finds r.
+        r whose tilt μ log(q/π) leaves every reduced cost positive. It does not depend on the
+        probability of the guesses. Newton's method computes r.
         """
         model = self.model
         rows = self.law.sum(axis=1) < _SELDOM[0]
@@ -301,10 +299,9 @@ class _CausalPoint:
         return tilt
 
     def proofs(self, before: Array) -> list[tuple[float, Array]]:
-        """Lower bounds by backward passes, and their tilts.
+        """Return lower bounds by backward passes, and their tilts.
 
-        before: a tilt [m, n] that proved something, whose rows may serve for guesses that are
-        hardly ever made.
+        before: a tilt [m, n] with a proven bound, whose rows may be used for rare guesses.
         """
         mass = self.law.sum(axis=1)[:, None]
         tilts = [self.tilt]
@@ -314,8 +311,8 @@ class _CausalPoint:
 
 @dataclass(frozen=True, eq=False)
 class _CausalModel:
-    """The data of the program, without private values of probability 0: A, A − π wᵀ, L, π, ε to aim
-    at, and the weights of the barrier.
+    """The data of the program, without private values of probability 0: A, A − π wᵀ, L, π, the
+    target ε, and the weights of the barrier.
     """
 
     tree: Tree
@@ -333,7 +330,7 @@ class _CausalModel:
         share = min(
             0.5, precision.undercut + 4.0 * (problem.m + 8 * problem.steps) * precision.rounding
         )
-        barrier = np.maximum(joint.p_z, 1e-6 / problem.N)  # lighter ones count as that much
+        barrier = np.maximum(joint.p_z, 1e-6 / problem.N)  # a lower limit of the weights
         p_xz = joint.p_xz[possible]
         aim = problem.budget * (1.0 - share)
         return cls(
@@ -347,8 +344,8 @@ class _CausalModel:
         )
 
     def curvature(self, law: Array, price: float) -> Array:
-        """μ Aᵀ (diag(1/u_i) − 1 1ᵀ/Σ u_i) A for each row u_i of a law [·, n], an
-        array [·, K, K].
+        """Return μ Aᵀ (diag(1/u_i) − 1 1ᵀ/Σ u_i) A for each row u_i of a law [·, n], an array [·,
+        K, K].
         """
         a = self.p_xz
         total = self.p_xz.sum(axis=0)
@@ -357,11 +354,11 @@ class _CausalModel:
         return np.asarray(blocks)
 
     def proof(self, tilt: Array, price: float) -> tuple[float, Array]:
-        """The lower bound that a tilt [m, n] proves by a backward pass, and the tilt lowered until
-        it is feasible.
+        """Return the lower bound that a tilt [m, n] proves by a backward pass, and the tilt lowered
+        until it is feasible.
 
-        Tilts that are small beside the price, as they are under tiny budgets, are lowered by a mean
-        of what their exponentials differ from one by.
+        If the tilt is small compared with the price, as under tiny budgets, it is lowered by a mean
+        of its exponentials minus one.
         """
         largest = tilt.max(axis=1, keepdims=True)
         exponents = (tilt - largest) / price
@@ -389,8 +386,8 @@ class _InteriorPoint:
         self._proof: tuple[Array, float] | None = None
 
     def run(self) -> Raw[Answer]:
-        """Steps until the bracket is narrow enough or stops narrowing; then what is best at budget
-        0 counts, too.
+        """Iterate until the bracket is narrow enough or stops narrowing; in the latter case, the
+        solution at budget 0 is also considered.
         """
         deadline = self._options.deadline()
         waiting = 0
@@ -410,8 +407,8 @@ class _InteriorPoint:
                 FloatingPointError,
                 RuntimeError,
                 np.linalg.LinAlgError,
-            ):  # SuperLU raises the second one
-                break  # no digits are left
+            ):  # SuperLU raises RuntimeError
+                break  # the iterate has no correct digits left
             rounds += 1
             narrowed = self._upper - self._lower < Precision.stalled * before or not np.isfinite(
                 before
@@ -440,7 +437,7 @@ class _InteriorPoint:
         return CausalRule(tree, tree.kernels(point.weights))
 
     def _answer(self, rule: CausalRule) -> Answer:
-        """The rule with the duals that prove most."""
+        """Return the rule with the duals of the best bound."""
         if self._proof is None:
             return Answer(rule)
         tilt = np.zeros((self._problem.m, self._problem.n))
@@ -473,8 +470,8 @@ class _InteriorPoint:
         return _CausalPoint(model, weights, prices, 0.3 * size / model.budget, model.budget, tilt)
 
     def _offer_perfect(self, tilt: Array) -> None:
-        """Keep a tilt [m, n] of budget 0, with the multiplier that costs least, if it
-        proves more.
+        """Keep a tilt [m, n] of budget 0, with the multiplier of least cost, if its bound is
+        better.
         """
         multiplier = price_of_perfect(tilt, self._problem.p_x, self._problem.terms[0])
         if multiplier > 0.0:
@@ -484,8 +481,8 @@ class _InteriorPoint:
                 self._proof = (lowered, multiplier)
 
     def _offer(self, point: _CausalPoint) -> None:
-        """Keep what the point proves, and its weights if they leak hardly more than the budget:
-        that is blended away.
+        """Keep the bounds of the point, and its weights if they exceed the budget only slightly:
+        the excess is blended away.
         """
         proofs = point.proofs(point.tilt if self._proof is None else self._proof[0])
         if point.complementarity <= self._aim < self._upper - max(proof[0] for proof in proofs):
@@ -501,11 +498,13 @@ class _InteriorPoint:
             self._best = point
 
     def _step(self, point: _CausalPoint) -> _CausalPoint:
-        """One predictor and corrector; weights are made causal again to the last digit."""
+        """Make one predictor and corrector step; the weights are made causal again to the last
+        digit.
+        """
         model = self._model
         r = point.weights
         s = point.prices
-        slope = point.ratio @ model.p_xz  # of the leakage
+        slope = point.ratio @ model.p_xz  # the slope of the leakage
         system = _CausalSystem(self._layout, self._blocks(point))
         gain = model.loss + point.multiplier * slope
 
@@ -559,7 +558,7 @@ class _InteriorPoint:
         return found
 
     def _blocks(self, point: _CausalPoint) -> Array:
-        """K_i = diag(s/r) + μ ∇²g in r of every sequence of guesses [M, K, K]."""
+        """Return K_i = diag(s/r) + μ ∇²g in r for every sequence of guesses [M, K, K]."""
         blocks = self._model.curvature(point.law, point.multiplier)
         diagonal = np.einsum("ikk->ik", blocks)
         diagonal += point.prices / point.weights
@@ -572,13 +571,13 @@ def _constant(problem: CausalProblem) -> CausalRule:
 
 
 def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, Array, str, int]:
-    """The rule and the tilt [m, n] at budget 0, whatever the budget of the problem, with a claim
-    and a count of programs.
+    """Return the rule and the tilt [m, n] at budget 0, whatever the budget of the problem, with a
+    claim and the number of programs.
 
-    No sequence of guesses says anything about X, which makes the program linear. Combinations of
-    private values that hardly depend on the measurements have few digits. The program without them
-    is a relaxation, so that its tilt may prove more; the best tilt and the best rule that leaks
-    nothing count.
+    Sequences of guesses must be independent of X, which makes the program linear. Combinations of
+    private values that depend very little on the measurements have few correct digits. The program
+    without them is a relaxation, so its tilt may give a better bound; the best tilt and the best
+    rule without leakage are returned.
     """
     constant = _constant(problem)
     every = _Private.of(problem)
@@ -600,11 +599,11 @@ def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, 
 
 
 def _flatten_tilt(problem: CausalProblem, private: _Private) -> tuple[float, Array]:
-    """The bound that a tilt [m, n] proves, and the tilt: that of least norm which makes the losses
-    of each sequence of guesses proportional to the law of the measurements, as nearly as the rows
-    of `private` can.
+    """Return a bound and its tilt [m, n]: the tilt of least norm that makes the losses of each
+    sequence of guesses as nearly proportional to the law of the measurements as the rows of
+    `private` permit.
 
-    If they are, the bound is the error probability of the best constant guess.
+    If they are proportional, the bound is the error probability of the best constant guess.
     """
     model = problem.noncausal
     root = np.sqrt(model.p_z)
@@ -621,8 +620,8 @@ def _leaks_nothing(problem: CausalProblem, rule: CausalRule) -> bool:
 def _solve_program(
     problem: CausalProblem, layout: _Unknowns, private: _Private
 ) -> tuple[float, Array, CausalRule] | None:
-    """The bound that the tilt of the linear program proves, the tilt [m, n], and the rule; None if
-    HiGHS finds no point.
+    """Return the bound proved by the tilt of the linear program, the tilt [m, n], and the rule;
+    None if HiGHS finds no point.
     """
     tree = problem.tree
     model = problem.noncausal
@@ -644,14 +643,14 @@ def _solve_program(
 
 
 def _linear(cost: Array, matrix: Any, sums: Array) -> tuple[Array, Array] | None:
-    """min cost·x over x ≥ 0 with matrix x = sums: x and the multipliers of the equations, by HiGHS;
-    None if it finds no point.
+    """Return x ≥ 0 that minimises cost·x with matrix x = sums, and the multipliers of the
+    equations, by HiGHS; None if it finds no point.
 
-    Dependent equations can look contradictory to its presolve, and to the tighter tolerance.
+    Its presolve, and the tighter tolerance, may report dependent equations as infeasible.
     """
     from scipy.optimize import linprog
 
-    run: Any = linprog  # the stubs know no plain dictionary of options
+    run: Any = linprog  # its type stubs reject a plain dictionary of options
     for tolerance in (1e-10, 1e-7):
         options = {
             "primal_feasibility_tolerance": tolerance,
@@ -668,10 +667,10 @@ def _linear(cost: Array, matrix: Any, sums: Array) -> tuple[Array, Array] | None
 class _Private:
     """Perfect privacy as few equations: rows·r_i = 0 for every sequence of guesses.
 
-    rows    independent combinations of the rows of A − π wᵀ, of ordinary size; they add up to 0
+    rows    independent combinations of the rows of A − π wᵀ, of ordinary size; each sums to 0
             [rank, K]
-    tilts   what each is in terms of private values: rows = tilts (A − π wᵀ)     [rank, n]
-    values  singular values of Φ: how much each depends on the measurements      [rank]
+    tilts   their coefficients for the private values: rows = tilts (A − π wᵀ)     [rank, n]
+    values  singular values of Φ: how much each depends on the measurements        [rank]
     """
 
     rows: Array
@@ -680,10 +679,10 @@ class _Private:
 
     @classmethod
     def of(cls, problem: CausalProblem) -> _Private:
-        """By the singular values of Φ, as `Problem.phi_rank` counts them.
+        """Compute the rows from the singular values of Φ, as counted by `Problem.phi_rank`.
 
-        A constant guess leaks nothing, so rows that do not add up to 0 are off by rounding, which
-        they then share.
+        A constant guess leaks nothing, so each row should sum to 0; its rounding error is
+        distributed over the row.
         """
         model = problem.noncausal
         root_x = np.sqrt(model.p_x)[:, None]
@@ -706,7 +705,7 @@ class _Private:
         )
 
     def above(self, value: float) -> _Private:
-        """Those of larger singular values."""
+        """Return the rows with singular values above `value`."""
         kept = self.values > value
         return _Private(self.rows[kept], self.tilts[kept], self.values[kept])
 
@@ -714,12 +713,12 @@ class _Private:
 def _equations(
     layout: _Unknowns, tree: Tree, private: Array, masses: Array
 ) -> tuple[Any, Array, NDArray[np.intp], Array]:
-    """Causality, and private·r_i = 0: the matrix, the right side, the columns [M_T, K_T] of the
-    last weights, and scales.
+    """Return the matrix of causality and private·r_i = 0, the right side, the columns [M_T, K_T] of
+    the last weights, and scales.
 
-    Privacy of the last sequence of guesses follows from that of all others. Unknowns are weights
-    over these scales, the inverse roots of the probabilities of what was measured, so that HiGHS
-    tells the entries of rare histories from 0.
+    The equations of the last sequence of guesses follow from the others. The unknowns are
+    weights divided by these scales, the inverse roots of the probabilities of the measurements, so
+    that HiGHS distinguishes the entries of rare histories from 0.
     """
     from scipy.sparse import csr_array, vstack
 
@@ -744,14 +743,14 @@ def _equations(
         (values.ravel(), (down.ravel(), across.ravel())), shape=(count * rank, unknowns.size)
     )
     sums = np.zeros(prices.size + count * rank)
-    # The first step starts from the weight one.
+    # The equations of the first step have the right side one.
     sums[: prices.size] = np.bincount(rows, layout.signs < 0.0) == 0
     return csr_array(vstack([causal, secret])), sums, place, scale
 
 
 def _refine_vertex(matrix: csr_array, sums: Array, found: Array) -> Array:
-    """A vertex that satisfies its equations to the last digits, by the least changes of what is
-    positive.
+    """Return a vertex that satisfies its equations to the last digits, by the smallest changes of
+    its positive entries.
     """
     from scipy.sparse.linalg import lsqr
 

@@ -1,7 +1,7 @@
-"""Reading `Options.settings` with one sentence for every wrong value.
+"""Read `Options.settings`, with one sentence for every wrong value.
 
-Values may come as numbers or, from a command line, as text. Raises InputError naming the backend,
-the setting, what was given and what it may be.
+Values may be numbers or, from a command line, text. Raises InputError naming the backend, the
+setting, the given value and the allowed values.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Number = TypeVar("_Number", int, float)
 
 
 def choice(options: Options, backend: str, name: str, allowed: Iterable[str], default: str) -> str:
-    """The setting's value, one of `allowed`, or the default."""
+    """Return the value of the setting, one of `allowed`, or the default."""
     value = options.settings.get(name, default)
     known = tuple(allowed)
     if value not in known:
@@ -30,8 +30,8 @@ def choice(options: Options, backend: str, name: str, allowed: Iterable[str], de
 def number(
     options: Options, backend: str, name: str, kind: type[_Number], default: _Number
 ) -> _Number:
-    """The setting's value, a positive finite number (a whole one where `kind` is int), or the
-    default.
+    """Return the value of the setting, a positive finite number (a whole one if `kind` is int), or
+    the default.
     """
     if name not in options.settings:
         return default

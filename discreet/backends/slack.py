@@ -1,4 +1,4 @@
-"""The slack budget: the plain Bayes rule already keeps it, and is then optimal."""
+"""The slack budget: the plain Bayes rule already satisfies it, and is then optimal."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from discreet.problems.constraint import Term
 from discreet.problems.problem import Problem
 
 SLACK = "optimal: the Bayes rule keeps the budget"
-"""What a backend claims then."""
+"""The claim of a backend in this case."""
 
 
 def bayes_answer(problem: Problem, precision: Precision) -> Answer | None:
-    """The Bayes rule with zero duals if it keeps the budgets (always when n = 1 or m = 1), else
-    None.
+    """Return the Bayes rule with zero duals if it satisfies the budgets (always if n = 1 or m = 1),
+    otherwise None.
     """
     if not all(
         _keeps(problem, number, term, precision) for number, term in enumerate(problem.terms)
@@ -31,7 +31,7 @@ def _keeps(problem: Problem, number: int, term: Term, precision: Precision) -> b
         groups = problem.bayes_law.constraints[number]
         return all(distance_from_private(group) <= Precision.private for group in groups)
     if term.budget.oblivious:
-        return True  # summing in another order may change the leakage by the undercut
+        return True  # summing in another order may change the leakage by up to the undercut
     undercut = Precision.at(problem, number, precision.gap).undercut
     most = term.budget.amount * (1.0 + undercut)
     leakages = (problem.bayes_law.leakages[number], problem.bayes_leakages[number])

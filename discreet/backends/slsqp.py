@@ -3,28 +3,29 @@
 Method: minimise ⟨L, P⟩ subject to 1 − leakage(P)/B ≥ 0 with analytic gradients. The last guess is
 eliminated, so for two guesses the column sums are just bounds, for more they are N linear
 inequalities. The variables sqrt(N w_l) P_il equalise the curvature of the leakage over the
-outcomes: 10 iterations on the paper's 10 sensors, where plain P takes 70. The start is the blend of
-the Bayes rule and the uniform guess that just meets the budget: feasible, and off every bound,
-where the leakage is smooth. Without a constraint the Bayes rule is the answer. Leakage and gradient
-come from the accurate law of (X, Ŷ) (`measures.law`), so they keep their digits at small budgets.
-Where a guess excludes a private value (u_ij = 0) the log ratio is −∞; it is cut at −40.
+outcomes: 10 iterations on the paper's 10 sensors, whereas plain P takes 70. The start is the blend
+of the Bayes rule and the uniform guess that just satisfies the budget: feasible, and away from
+every bound, where the leakage is smooth. Without a constraint the Bayes rule is the answer. Leakage
+and gradient are computed from the accurate law of (X, Ŷ) (`measures.law`), so they keep their
+digits at small budgets. If a guess excludes a private value (u_ij = 0) the log ratio is −∞; it is
+truncated at −40.
 
 At budget 0 the constraint is replaced by the whitened equations of `lowering`, whose multipliers
-become the tilt. At positive budgets the duals come from the estimator (`repairs`): the multiplier
-that SLSQP reports belongs to its last subproblem and was off by 4 % where the estimator was right
-to 1e-9.
+become the tilt. At positive budgets the duals are derived from the estimator (`repairs`): the
+multiplier that SLSQP reports belongs to its last subproblem and had an error of 4 % when the
+estimator was correct to 1e-9.
 
-Other smooth measures of leakage have their own value and slope. One of each posterior is m
-constraints s_i (1 − leakage_i/B) ≥ 0, each with a multiplier of its own, and these too come from
-the estimator, by a linear program.
+Other smooth measures of leakage have their own value and slope. A measure of each posterior gives m
+constraints s_i (1 − leakage_i/B) ≥ 0, each with a multiplier of its own, which are also derived
+from the estimator, by a linear program.
 
 Source: D. Kraft, "A software package for sequential quadratic programming", DFVLR-FB 88-28 (1988).
 
-Cannot: scale. Every iteration solves a dense least squares problem, cubic in (m − 1) N, and the
-Hessian is learnt by rank-two updates. It refuses more than 300 variables (m − 1) N: on the single
-sensor with one BLAS thread, at most 0.2 s at N = 64, 11 s at 256, 26 s at 320, 42 s at 400; two
-threads on two busy cores take three to four times as long. A time limit is checked between
-iterations only.
+Limitations: it does not scale. Every iteration solves a dense least squares problem, cubic in (m −
+1) N, and the Hessian is built from rank-two updates. It refuses more than 300 variables (m − 1) N:
+on the single sensor with one BLAS thread, it takes at most 0.2 s at N = 64, 11 s at 256, 26 s at
+320, 42 s at 400; two threads on two busy cores take three to four times as long. A time limit is
+checked only between iterations.
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ from discreet.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
 _ITERATIONS = 300
-# For each variable: solves that end well take up to 230 iterations of few variables, and two for
-# each of many; the others go on for thousands at a tiny budget, and end no better.
+# Further iterations per variable: successful solves take up to 230 iterations with few variables,
+# and two per variable with many; others take thousands at a tiny budget without improvement.
 _MORE_ITERATIONS = 3
 
 
 class Slsqp(Unlifted):
-    """Sequential least squares on the reduced parametrisation; see the module's docstring."""
+    """Sequential least squares on the reduced parametrisation; see the docstring of the module."""
 
     name = "slsqp"
     capabilities = Capabilities(
@@ -88,7 +89,7 @@ class Slsqp(Unlifted):
     )
 
     def lower(self, problem: Problem, options: Options) -> SmoothProgram:
-        """The objective, its constraints and a feasible start; exact, no tolerance enters here."""
+        """Return the objective, its constraints and a feasible start, without any tolerance."""
         del options
         return SmoothProgram.of(problem)
 
@@ -108,7 +109,7 @@ class Slsqp(Unlifted):
                     f"SLSQP was stopped at the time limit of {options.time_limit:g} s"
                 )
 
-        run: Any = minimize  # the stubs know no list of constraint dictionaries
+        run: Any = minimize  # its type stubs reject a list of constraint dictionaries
         result = run(
             lowered.error,
             lowered.start,
@@ -123,7 +124,7 @@ class Slsqp(Unlifted):
                 or _ITERATIONS + _MORE_ITERATIONS * lowered.start.size,
             },
         )
-        # Reported from SciPy 1.16 on.
+        # SciPy 1.16 and later report the multipliers.
         answer = lowered.answer(np.asarray(result.x), getattr(result, "multipliers", None))
         return Raw(str(result.message), answer, int(result.nit))
 
@@ -142,7 +143,7 @@ class SmoothProgram:
     @classmethod
     def of(cls, problem: Problem) -> SmoothProgram:
         """Lower a problem without zero masses."""
-        # a linear program loses digits beside larger costs, too
+        # A linear program also loses digits next to larger costs.
         program = Program.of(problem, 0.5, Precision.unit[0])
         return cls(program, (_start(problem)[:-1] * program.scale).ravel())
 
@@ -153,44 +154,44 @@ class SmoothProgram:
 
     @property
     def settled(self) -> bool:
-        """Whether the start is optimal: one guess, or the Bayes rule without a constraint.
+        """True if the start is optimal: one guess, or the Bayes rule without a constraint.
 
-        SLSQP would leave it by rounding errors, times costs of up to 1e9.
+        SLSQP would change it by rounding errors, multiplied by costs of up to 1e9.
         """
         perfect = self.problem.constraint.perfect
         return not self.free or not (self.program.leaks or perfect)
 
     @property
     def free(self) -> int:
-        """Guesses that are variables: m − 1."""
+        """The number of guesses that are variables, m − 1."""
         return self.problem.m - 1
 
     def estimator(self, x: Array) -> Array:
-        """P [m, N]; the last row is what is left of each column, and may be negative by rounding or
-        infeasibility.
+        """Return P [m, N]; the last row is one minus the others, and may be negative because of
+        rounding or infeasibility.
         """
         upper = x.reshape(self.free, self.problem.N) / self.program.scale
         return np.concatenate([upper, 1.0 - upper.sum(axis=0, keepdims=True)])
 
     def error(self, x: Array) -> float:
-        """Excess error probability over the Bayes rule, in units of the program's."""
+        """Return the excess error probability over the Bayes rule, in units of the program."""
         return float((self.program.cost * self.program.scale * self.estimator(x)).sum())
 
     @property
     def error_gradient(self) -> Array:
-        """Of `error`, constant, [(m−1) N]."""
+        """The constant gradient of `error` [(m−1) N]."""
         return np.ravel(self.program.cost[:-1] - self.program.cost[-1])
 
     @property
     def equations(self) -> Array:
-        """The privacy equations, block diagonal: the same rows for each guess, [(m−1)
-        r, (m−1) N].
+        """The privacy equations, block diagonal with the same rows for each guess [(m−1) r, (m−1)
+        N].
         """
         return np.asarray(np.kron(np.eye(self.free), self.program.row))
 
     def slack(self, x: Array) -> Array:
-        """1 − leakage/B [1], or s_i (1 − leakage_i/B) [m] where every single guess
-        has the budget.
+        """Return 1 − leakage/B [1], or s_i (1 − leakage_i/B) [m] if the budget applies to every
+        single guess.
         """
         law = self._law(x)
         measure = self.problem.measure
@@ -203,8 +204,8 @@ class SmoothProgram:
         return np.array([1.0 - law.mass @ each])
 
     def slack_gradient(self, x: Array) -> Array:
-        """Jacobian of `slack`; of one number −Σ_j a_jl (v_ij − v_mj) / (B sqrt(N w_l)) with the
-        gradients v_i of g(u_i).
+        """Return the Jacobian of `slack`; for a single number it is −Σ_j a_jl (v_ij − v_mj) / (B
+        sqrt(N w_l)) with the gradients v_i of g(u_i).
         """
         law = self._law(x)
         measure = self.problem.measure
@@ -214,7 +215,7 @@ class SmoothProgram:
             return np.asarray(-((slope[:-1] - slope[-1]) / self.program.scale).ravel() / level)[
                 None, :
             ]
-        # The slope is that of s (G(x) − G) at this G.
+        # The slope is the derivative of s (G(x) − G) with G fixed at its present value.
         excess = measure.excess(law.ratio_minus_one(), law.p_x)
         own = (
             self.problem.p_z * (1.0 - excess[:, None] / level) - slope / level
@@ -230,7 +231,7 @@ class SmoothProgram:
         return self.problem.measure.slope(law.ratio_minus_one(), law.p_x)
 
     def constraints(self) -> list[dict[str, Any]]:
-        """SciPy's constraint dictionaries, the privacy constraint first."""
+        """Return SciPy's constraint dictionaries, the privacy constraint first."""
         found: list[dict[str, Any]] = []
         equations = self.equations
         if equations.size:
@@ -249,12 +250,12 @@ class SmoothProgram:
         return found
 
     def answer(self, x: Array, multipliers: Array | None) -> Answer:
-        """The estimator and, where they are known, its duals. SLSQP's λ belong to the Lagrangian
+        """Return the estimator and, if available, its duals. SLSQP's λ belong to the Lagrangian
         error − λ·constraint.
         """
         estimator = self.estimator(x)
         if self.program.leaks:
-            # a guess that rounding alone makes may say anything
+            # The posterior of a guess that only rounding makes is arbitrary.
             if self.problem.measure.scope is Scope.POSTERIOR:
                 estimator = without_rare(normalise(estimator), self.problem.p_z, Precision.unseen)
             columns = normalise(estimator)
@@ -271,7 +272,7 @@ class SmoothProgram:
         return Answer(estimator, *self.program.duals(-prices, []))
 
     def _duals(self, columns: Array) -> tuple[Array, Array] | None:
-        """The duals that prove most for the guesses that an estimator [m, N] makes.
+        """Return the duals with the best bound for the guesses that an estimator [m, N] makes.
 
         The other guesses get a tilt that excludes them, if there is one.
         """
@@ -292,8 +293,8 @@ class SmoothProgram:
         return tilt, duals[1]
 
     def _excess(self, tilt: Array) -> tuple[float, Array]:
-        """By how much a tilt must be lowered to be feasible for μ = 1, and its gradient, from
-        differences.
+        """Return the amount by which a tilt must be lowered to be feasible for μ = 1, and its
+        gradient by finite differences.
         """
         part = self.program.parts[0]
         p_x = self.problem.p_x
@@ -308,7 +309,9 @@ class SmoothProgram:
 
 
 def _start(problem: Problem) -> Array:
-    """The uniform guess, moved as far towards the Bayes rule as a finite positive budget allows."""
+    """Return the uniform guess, blended as far towards the Bayes rule as a finite positive budget
+    permits.
+    """
     uniform = np.full((problem.m, problem.N), 1.0 / problem.m)
     if problem.constraint.perfect:
         return uniform

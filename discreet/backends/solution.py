@@ -1,5 +1,5 @@
-"""A solution: an estimator with the judge's certificate, and a status derived from that certificate
-alone.
+"""A solution: an estimator with the judge's certificate, and a status derived only from that
+certificate.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
     from discreet.problems.leaks import Leak, Odds
 
 PRIVACY_TOLERANCE = 1e-6
-"""By so much (relative) may a backend's answer exceed a positive budget before its status is
-`violated-privacy`: it is repaired before anybody gets it. An answer judged as it stands, by
-`certify` and `audit`, may exceed it by nothing."""
+"""Relative excess over a positive budget up to which a backend's answer, which is repaired before
+it is returned, does not get the status `violated-privacy`. An answer judged as given, by `certify`
+and `audit`, has no such tolerance."""
 
 GAIN_TOLERANCE = 1e-12
-"""As much (absolute, nats) may an answer exceed budget 0 of a measure of an adversary's gain, as
-the limit of the judge for perfect privacy is."""
+"""The same tolerance in nats (absolute) at budget 0 for the gain of an adversary; it equals the
+judge's limit for perfect privacy."""
 
 
 class Status(Enum):
     """The result of an attempt, with a sentence for the user. Only the first three come with an
     estimator.
 
-    "The estimator" is the one returned. After `certify` and `audit` the first two are said only of
-    an estimator that was returned as it was given.
+    "The estimator" is the one returned. After `certify` and `audit`, the first two apply only to an
+    estimator that was returned as given.
     """
 
     CERTIFIED = (
@@ -75,7 +75,7 @@ class Status(Enum):
     meaning: str
 
     def __new__(cls, word: str, meaning: str) -> Status:
-        """A member whose value is its name in files and messages."""
+        """Return a member whose value is its name in files and messages."""
         member = object.__new__(cls)
         member._value_ = word
         member.meaning = meaning
@@ -83,7 +83,7 @@ class Status(Enum):
 
     @property
     def tone(self) -> str:
-        """The tone in which it is shown; see `showing.values`."""
+        """The tone in which the status is shown; see `showing.values`."""
         return _TONES.get(self, BAD)
 
 
@@ -97,10 +97,10 @@ _TONES = {
 
 @dataclass(frozen=True)
 class Timings:
-    """Wall-clock seconds of the four steps; certification is the judge's, not the backend's.
+    """Wall-clock seconds of the four steps; certification is done by the judge, not the backend.
 
-    compile_seconds: the part spent on compiling (once per installation, if compiled code can be
-    kept).
+    compile_seconds: the part spent on compilation (once per installation, if compiled code can be
+    cached).
     """
 
     lower_seconds: float = 0.0
@@ -112,18 +112,18 @@ class Timings:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The result of solving, with its problem. Every number is the judge's; `claimed`, the
+    """The result of solving, with its problem. Every number comes from the judge; `claimed`, the
     backend's claim, is never used.
 
-    Error probability, leakage and gap belong to the estimator returned, which keeps the budget.
-    Only what is called `own_…` belongs to the answer as it was given, which may leak more.
-    `certificate.own_budget_kept`: both are the same.
+    Error probability, leakage and gap belong to the estimator returned, which satisfies the budget.
+    Only numbers named `own_…` belong to the answer as given, which may leak more. If
+    `certificate.own_budget_kept`, both are the same.
 
-    verdict              the judge's: the answer repaired to keep the budget, duals, certificate;
-                         None without an answer
-    iterations, passes   of the solver, and over the outcomes; None where the backend does not count
-                         them
-    own_leaks, own_odds  after `audit`: what the answer as given leaks by every measure, and its
+    verdict              of the judge: the answer repaired to satisfy the budget, duals,
+                         certificate; None without an answer
+    iterations           of the solver; None if the backend does not count them
+    passes               over the outcomes; None if the backend does not count them
+    own_leaks, own_odds  after `audit`: the leakage of the answer as given by every measure, and its
                          largest change of odds
     """
 
@@ -142,30 +142,34 @@ class Solution:
 
     @property
     def certificate(self) -> Certificate | None:
-        """The certificate of the answer; None without one."""
+        """The certificate of the answer, or None."""
         return None if self.verdict is None else self.verdict.certificate
 
     @property
     def tilt(self) -> Array | None:
-        """Dual feasible tilt [m, n]; None without an answer."""
+        """A dual feasible tilt [m, n]; None without an answer."""
         return None if self.verdict is None else self.verdict.tilt
 
     @property
     def multipliers(self) -> Array | None:
-        """Multipliers μ ≥ 0 of the tilt [C], inf at perfect privacy; None without an answer."""
+        """The multipliers μ ≥ 0 of the tilt [C], inf for perfect privacy; None without an
+        answer.
+        """
         return None if self.verdict is None else self.verdict.multipliers
 
     @property
     def multiplier(self) -> float | None:
-        """μ of the only constraint; None without an answer, InputError if there are several."""
+        """The multiplier μ of the only constraint; None without an answer, InputError if there are
+        several.
+        """
         return None if self.verdict is None else self.verdict.multiplier
 
     @cached_property
     def rule(self) -> OutcomeRule | IntervalRule | CausalRule | None:
-        """The answer as a rule, for measurements if the problem has densities, and of every step
-        for guesses over time.
+        """The answer as a rule: for measurements if the problem has densities, for every step if it
+        has guesses over time.
 
-        None without an answer. Made once.
+        None without an answer. Cached.
         """
         if self.verdict is None:
             return None
@@ -174,8 +178,8 @@ class Solution:
 
     @cached_property
     def estimator(self) -> Array | None:
-        """The answer as a matrix [m, N]; None without an answer. Made once, when it is first asked
-        for.
+        """The answer as a matrix [m, N]; None without an answer. Computed at the first access and
+        cached.
 
         Raises InputError for a continuous measurement, and for more than 2 GiB (`rule.dense` can
         write it to a file).
@@ -186,12 +190,13 @@ class Solution:
 
     @property
     def error_probability(self) -> float:
-        """Error probability of the estimator returned (inf without one)."""
+        """The error probability of the estimator returned (inf without one)."""
         return math.inf if self.certificate is None else self.certificate.upper
 
     @property
     def leakage(self) -> float:
-        """Leakage of the estimator returned by the only constraint, in the unit of its measure.
+        """The leakage of the estimator returned under the only constraint, in the unit of its
+        measure.
 
         inf without an estimator; InputError if there are several constraints.
         """
@@ -199,20 +204,20 @@ class Solution:
 
     @property
     def equivocation(self) -> float:
-        """H(X given Ŷ) of the estimator returned in nats: −inf without one, not known where leakage
-        is something else.
+        """H(X given Ŷ) of the estimator returned in nats: −inf without one, NaN if leakage is not
+        mutual information.
         """
         informed = self.problem.measures == (MUTUAL_INFORMATION,)
         return self.problem.entropy_x - self.leakage if informed else math.nan
 
     @property
     def relative_gap(self) -> float:
-        """Certified (upper − lower) / upper (inf without a certificate)."""
+        """The certified (upper − lower) / upper (inf without a certificate)."""
         return math.inf if self.certificate is None else self.certificate.relative_gap
 
     @property
     def _leaks(self) -> str:
-        """What it leaks of every budget, for its repr."""
+        """The leakage and budget of every constraint, for `repr`."""
         terms = self.problem.terms
         leaked = [math.inf] * len(terms)
         if self.certificate is not None:
@@ -221,11 +226,11 @@ class Solution:
         return f"leakage {' and '.join(f'{each:.6g} of {term.budget}' for each, term in pairs)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The solution as plain numbers and strings for JSON: units in the names, None where
+        """Return the solution as plain numbers and strings for JSON: units in the names, None if
         undefined.
 
-        Names end with `_nats` where that is the measure's unit; a measure other than mutual
-        information is named. Of several constraints `constraints` has a record for each.
+        Names end with `_nats` if that is the unit of the measure; a measure other than mutual
+        information is named. With several constraints, `constraints` has a record for each.
         """
         judged = self.certificate
         leaks, own_leaks = self._told_leakage()
@@ -263,8 +268,8 @@ class Solution:
         }
 
     def _told_leakage(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Leakages and budgets for the record: of the estimator returned, and of the answer as
-        given.
+        """Return leakages and budgets for the record: of the estimator returned, and of the answer
+        as given.
         """
         judged = self.certificate
         terms = self.problem.terms
@@ -295,14 +300,14 @@ class Solution:
         }
 
     def _told_multipliers(self) -> float | list[float | None] | None:
-        """The multiplier of the only constraint for the record, or a list of those of all."""
+        """Return the multiplier of the only constraint for the record, or a list for several."""
         if self.multipliers is None:
             return None
         multipliers = [number(each) for each in self.multipliers.tolist()]
         return multipliers if are_numbered(multipliers) else multipliers[0]
 
     def _audit_record(self) -> dict[str, Any]:
-        """What `audit` adds to the record."""
+        """Return the additional entries of the record after `audit`."""
         if not self.own_leaks:
             return {}
 
@@ -310,10 +315,10 @@ class Solution:
 
     @property
     def _stated(self) -> tuple[Array | OutcomeRule, Array, Array, dict[int, list[int]]]:
-        """What a file states: the rule of a problem in blocks, else the estimator; duals; columns
-        of integers at budget 0.
+        """The content of a file: the rule of a problem in blocks, otherwise the estimator; duals;
+        columns of integers at budget 0.
 
-        A rule that ignores the outcome with some probability is stated as it was judged, since its
+        A rule that ignores the outcome with some probability is stored as it was judged, since its
         matrix is rounded. Raises FileError without an answer.
         """
         from discreet.problems.exact_privacy import exact_columns
@@ -333,11 +338,11 @@ class Solution:
         return rule.answer, judged.tilt, judged.multipliers, exact
 
     def members(self) -> dict[str, Any]:
-        """The arrays that `save` writes, by name: the estimator, or a rule (of blocks, or with a
-        share); and the duals.
+        """Return the arrays that `save` writes, by name: the estimator, or a rule (for blocks, or
+        with a share); and the duals.
 
-        At budget 0 some columns come as integers too, with which the estimator is exactly private
-        (`exact_columns`).
+        At budget 0 some columns are also included as integers, with which the estimator has perfect
+        privacy exactly (`exact_columns`).
         """
         from discreet.files.records import solution_members
 
@@ -366,16 +371,16 @@ class Solution:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each outcome: its probability, and that of each guess. InputError without a
-        matrix.
+        """Return a data frame with one row per outcome: its probability, and the probability of
+        each guess. InputError without a matrix.
         """
         problem, estimator = self._drawn()
         guesses = dict(zip(row_names(problem)[1], estimator, strict=True))
         return frame({"probability": np.asarray(problem.p_z), **guesses})
 
     def plot(self) -> Figure:
-        """The outcomes by their guess, as `Problem.plot`; of two guesses and values, with the line
-        between them.
+        """Return a figure of the outcomes by their guess, as in `Problem.plot`; for two guesses and
+        values, with the line between them.
         """
         problem, estimator = self._drawn()
         border = None
@@ -386,7 +391,7 @@ class Solution:
         )
 
     def _drawn(self) -> tuple[Problem, Array]:
-        """The problem and its estimator, both as arrays."""
+        """Return the problem and its estimator, both as arrays."""
         problem = self.problem.in_arrays("a picture of every outcome")
         if self.estimator is None:
             raise InputError(f"there is no answer to show: {self.message}")
@@ -429,15 +434,15 @@ class Solution:
 
 
 def number(value: float | None) -> float | None:
-    """A value for JSON: None where it is not finite."""
+    """Return a value for JSON: None if it is not finite."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
 def derive_status(certificate: Certificate, gap: float, as_given: bool = False) -> Status:
-    """The status of an answer, from the judge's certificate and the asked relative gap.
+    """Return the status of an answer, from the certificate and the requested relative gap.
 
-    as_given: the answer is judged as it stands, so it violates privacy unless it is proven to keep
-    the budget. At perfect privacy every answer is.
+    as_given: the answer is judged as given, so it violates privacy unless it is proven to satisfy
+    the budget. For perfect privacy this applies to every answer.
     """
     if as_given:
         violated = not certificate.own_budget_kept
@@ -449,7 +454,9 @@ def derive_status(certificate: Certificate, gap: float, as_given: bool = False) 
 
 
 def _exceeds(term: TermLeakage) -> bool:
-    """Whether the answer as given broke a budget by more than is tolerated of a backend."""
+    """Return True if the answer as given exceeded a budget by more than the tolerance for
+    backends.
+    """
     if term.perfect:
         return not term.own_budget_kept
     return term.own_leakage > (

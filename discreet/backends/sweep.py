@@ -1,9 +1,9 @@
-"""One model under many budgets, one after the other: the model is reduced once, every answer is
+"""One model under many budgets, one after the other: the model is reduced once, and every answer is
 judged on the original.
 
-A backend that can use the budgets already solved has a method `continued` (see `Continuation`). If
-its answer is not certified, the budget is solved afresh. So no answer of a sweep is worse than that
-of `solve`.
+A backend that can use the budgets already solved has a method `continue_from` (see `Continuation`).
+If its answer is not certified, the budget is solved without a start. So no answer of a sweep is
+worse than the answer of `solve`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Sweep:
     ) -> None:
         """Reduce the model. `time_limit` is for each budget, in seconds.
 
-        Raises InputError for an unknown backend, and for constraints that have no curve.
+        Raises InputError for an unknown backend, and for constraints without a curve.
         """
         self._scale = Scale.of(problem)
         self._backend = backend
@@ -50,11 +50,11 @@ class Sweep:
         self._known: dict[float, Known] = {}
 
     def solve(self, at: float) -> tuple[Solution, float]:
-        """The judged solution at a budget, or where several have this common factor, and the
+        """Return the judged solution at a budget, or at a common factor of several budgets, and the
         seconds it took.
         """
         started = time.perf_counter()
-        # Keeps what has been computed about the model.
+        # This keeps cached results about the model.
         self._reduced = self._reduced.with_budget(self._scale.budgets(at))
         problem = self._reduced.original
         options = self._options
@@ -72,7 +72,7 @@ class Sweep:
         return solution, time.perf_counter() - started
 
     def _continue_at(self, at: float) -> Solution | None:
-        """The backend's answer from the budgets already solved, if it is certified."""
+        """Return the backend's answer from the budgets already solved, if it is certified."""
         solver = self._continuation
         problem = self._reduced.problem
         if solver is None or not self._known or Regime.of(problem) is not Regime.CONSTRAINED:

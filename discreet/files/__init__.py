@@ -1,4 +1,4 @@
-"""Files: problems, solutions and tables of people, read and written.
+"""Files: reading and writing problems, solutions and tables of people.
 
 The public names are listed in `__init__.pyi`; each loads when it is first used.
 """

@@ -1,9 +1,9 @@
-"""The report of a counted table in problem and solution files: what it says as JSON, its cells and
-counts as arrays.
+"""The report of a counted table in problem and solution files: facts as JSON, cells and counts as
+arrays.
 
 Three members: `samples` (one text), `cells` [N, columns] and `counts` [N]. Readers that do not know
-them refuse the file, as without them nobody can tell which person is which outcome, or what the
-guesses are called.
+them refuse the file, since without them the outcomes of people and the labels of guesses are
+unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from discreet.storage.archive import Archive
 
 ARRAYS = ("cells", "counts")
 TEXT = "samples"
-"""The members."""
+"""Names of the members."""
 
 _VERSION = 1
 _PLAIN = (
@@ -44,7 +44,7 @@ _PLAIN = (
 
 
 def report_members(report: SampleReport | None) -> dict[str, Any]:
-    """What a file holds of a report, by name; nothing without one."""
+    """Return the members of a file for a report, by name; empty without a report."""
     if report is None:
         return {}
     document: dict[str, Any] = {"version": _VERSION} | {
@@ -64,8 +64,8 @@ def report_members(report: SampleReport | None) -> dict[str, Any]:
 
 
 def report_of(where: str, stored: Archive) -> SampleReport | None:
-    """The report in a file; None without one. Raises FileError for a part of one, or for what is
-    none.
+    """Return the report in a file, or None. Raises FileError for an incomplete or invalid
+    report.
     """
     held = [name for name in (*ARRAYS, TEXT) if name in stored.arrays or name in stored.texts]
     if not held:
@@ -149,7 +149,7 @@ def _column(stated: Mapping[str, Any]) -> BinnedColumn:
 
 def _labels(stated: Any) -> tuple[Any, ...]:
     if not isinstance(stated, list):
-        raise InputError("labels are no list")
+        raise InputError("labels are not a list")
     found = tuple(_labels(each) if isinstance(each, list) else each for each in stated)
     hash(found)
     return found
@@ -157,7 +157,7 @@ def _labels(stated: Any) -> tuple[Any, ...]:
 
 def _text(stated: Any) -> str:
     if not isinstance(stated, str):
-        raise InputError(f"{brief(stated)} is no text")
+        raise InputError(f"{brief(stated)} is not a text")
     return stated
 
 

@@ -1,8 +1,7 @@
 """Problems that stay in their files: mapped, checked in one pass, and written block by block.
 
 A mapped file is never read as a whole. `.npy` arrays and the uncompressed members of an `.npz` (as
-`numpy.savez` and `write_blocks` write them) are mapped where they lie; a compressed member is
-refused.
+written by `numpy.savez` and `write_blocks`) are mapped in place; a compressed member is refused.
 """
 
 from __future__ import annotations
@@ -39,19 +38,19 @@ def map_problem(
     loss_matrix: Any = None,
     threads: int = 0,
 ) -> BlockProblem:
-    """A problem that stays in its file: an `.npz` with uncompressed members, or one or two `.npy`
-    files.
+    """Return a problem that stays in its file: an `.npz` with uncompressed members, or one or two
+    `.npy` files.
 
     path           `.npz` with `joint` [n, m, N], or `p_xz` [n, N] and `loss` [m, N]; optional
                    `budget` and `name` as in problem files. Or `.npy` with a joint [n, m, N], or
-                   with p_xz [n, N] beside `loss`.
-    loss           `.npy` with the loss [m, N] that goes with a p_xz
+                   with p_xz [n, N] together with `loss`.
+    loss           `.npy` with the loss [m, N] that belongs to a p_xz
     loss_matrix    for a joint: loss of guessing i' when the truth is i [m, guesses], ≥ 0; default
                    0/1 loss
     budget, equivocation   nats; replace the budget in the file. One is needed if the file has none.
 
-    float64 in C order is mapped; other numbers and orders are converted chunk by chunk. The file
-    must not change while the problem is in use. Raises FileError for anything wrong with the files.
+    float64 in C order is mapped; other types and orders are converted chunk by chunk. The file must
+    not change while the problem is in use. Raises FileError for anything wrong with the files.
     Checksums of members are not verified, but their entries are.
     """
     where = path_text(path)
@@ -69,19 +68,21 @@ def map_problem(
 
 
 def _map_members(where: str, loss: str | None) -> Archive:
-    """The members of the file, mapped; nothing is read yet but the budget and the name."""
+    """Return the members of the file, mapped; only the budget and the name are read."""
     if where.endswith(".npy"):
         first = map_npy(where)
         return Archive(
             {"joint": first} if loss is None else {"p_xz": first, "loss": map_npy(loss)}, {}
         )
     if loss is not None:
-        raise FileError(f"{where} is no .npy file, so loss= cannot be used with it; leave it out")
+        raise FileError(
+            f"{where} is not an .npy file, so loss= cannot be used with it; leave it out"
+        )
     return stored_model(where, None)
 
 
 def _blocks_of(where: str, arrays: dict[str, np.ndarray[Any, Any]], loss_matrix: Any) -> Blocks:
-    """The blocks of mapped arrays: `joint`, or `p_xz` and `loss`."""
+    """Return the blocks of mapped arrays: `joint`, or `p_xz` and `loss`."""
     if "joint" in arrays:
         joint = arrays["joint"]
         if joint.ndim != 3:
@@ -106,14 +107,16 @@ def _blocks_of(where: str, arrays: dict[str, np.ndarray[Any, Any]], loss_matrix:
         for array in (a, loss)
     ):
         return ArrayBlocks(a, loss)
-    # other numbers and orders are converted chunk by chunk
+    # Other types and orders are converted chunk by chunk.
     return blocks_by_range(
         len(a), len(loss), a.shape[1], lambda lo, hi: (_plain(a[:, lo:hi]), _plain(loss[:, lo:hi]))
     )
 
 
 def _joint_blocks(joint: np.ndarray[Any, Any], loss_matrix: Array) -> Blocks:
-    """A mapped joint tensor [n, m, N], summed to p_xz and loss chunk by chunk."""
+    """Return the blocks of a mapped joint tensor [n, m, N], summed to p_xz and loss chunk by
+    chunk.
+    """
 
     def read(start: int, stop: int) -> Pairs:
         part = _plain(joint[:, :, start:stop])
@@ -162,13 +165,13 @@ def write_blocks(
 
 
 def _aligned_member(archive: zipfile.ZipFile, stream: IO[bytes], name: str) -> IO[bytes]:
-    """A new member whose content begins at a multiple of 64 bytes of the file, so that mapped
-    numbers are aligned.
+    """Return a new member whose content begins at a multiple of 64 bytes of the file, so that
+    mapped numbers are aligned.
     """
     info = zipfile.ZipInfo(name)
     fixed = 30 + len(name) + 20  # local header, name, sizes in 64 bits
     padding = -(stream.tell() + fixed + 4) % 64
-    # a tag of discreet's own, which readers skip
+    # An extra field with a tag of our own, which readers skip.
     info.extra = struct.pack("<HH", 0x7864, padding) + bytes(padding)
     info.external_attr = 0o600 << 16
     return archive.open(info, "w", force_zip64=True)

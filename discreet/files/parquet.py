@@ -11,7 +11,7 @@ from discreet.storage.writing import PathLike, shown_path
 
 
 def library() -> Any:
-    """DuckDB. Raises FileError, with the remedy, where it does not import."""
+    """Return the DuckDB module. Raises FileError, with the remedy, if it does not import."""
     try:
         import duckdb
     except ImportError as error:
@@ -23,9 +23,10 @@ def library() -> Any:
 
 
 def query(path: PathLike, select: str) -> Any:
-    """The answer of DuckDB to a query of the table `rows`, the rows of a Parquet file.
+    """Return the result of a DuckDB query of the table `rows`, the rows of a Parquet file.
 
-    Its column `file_row_number` counts them. Raises FileError for a file that cannot be read.
+    Its column `file_row_number` is the index of the row. Raises FileError for a file that cannot be
+    read.
     """
     duckdb = library()
     check_ordinary(path)

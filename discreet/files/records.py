@@ -1,16 +1,16 @@
 """Problems and solutions as files.
 
-A problem is an `.npz` with `joint` [n, m, N], or `p_xz` [n, N] and `loss` [m, N]; optionally
+A problem is an `.npz` file with `joint` [n, m, N], or `p_xz` [n, N] and `loss` [m, N]; optionally
 `budget` (nats of mutual information), or `constraint`, and `name`. `constraint` is JSON: measure
-and budget; or for several constraints or a conditional measure a list of these, each with `groups`,
-the numbers of rows of `p_xz` that share a prior. A solution is an `.npz` with `estimator` [m, N] or
-the members of a rule, `tilt` [m, n], `multiplier` and `metadata` (JSON). Both hold the report of
-the table that the problem came from, if it came from one (`counted`).
+and budget; or, for several constraints or a conditional measure, a list of these, each with
+`groups`, the numbers of rows of `p_xz` that share a prior. A solution is an `.npz` file with
+`estimator` [m, N] or the members of a rule, `tilt` [m, n], `multiplier` and `metadata` (JSON). Both
+contain the report of the table that the problem came from, if there is one (`counted`).
 
-Anything else is refused in one sentence that names the file and the member (`FileError`). Nothing
-is ever unpickled, and writing is all or nothing (`archive`). Laws (tests/problems/test_files.py):
-what is saved is loaded bit for bit; changing any bytes of a file gives a FileError or the same
-content.
+Any other content is refused in one sentence that names the file and the member (`FileError`).
+Nothing is ever unpickled, and writing is all or nothing (`archive`). Laws
+(tests/problems/test_files.py): saving and loading preserves every bit; changing any bytes of a file
+gives a FileError or the same content.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from discreet.storage.writing import check_output, path_text
 
 _PathLike = str | os.PathLike[str]
 _RULE = ("rule_tilt", "ties", "columns", "share", "towards", "band", "tie_classes")
-_SOLUTION = {"tilt", "multiplier", "metadata"}  # beside an estimator or a rule
+_SOLUTION = {"tilt", "multiplier", "metadata"}  # in addition to an estimator or a rule
 _AnyModel = TypeVar("_AnyModel", Problem, BlockProblem)
 
 
@@ -66,13 +66,13 @@ def load_problem(
     measure: str | Measure | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> Problem:
-    """Read a problem file. `budget` or `equivocation` (nats) replaces the file's budget,
+    """Read a problem file. `budget` or `equivocation` (nats) replaces the budget of the file,
     `default_budget` a missing one.
 
-    measure: of the budget given here; a conditional one is about X given Y, which only a joint
-    tells apart. max_bytes bounds the array data the file may declare. Raises FileError for anything
-    wrong with the file, or if it has no budget and none is given; InputError if the budget given
-    here is out of range.
+    measure: of the given budget; a conditional measure is about X given Y, which needs a joint in
+    the file. max_bytes bounds the array data the file may declare. Raises FileError for anything
+    wrong with the file, or if it has no budget and none is given; InputError if the given budget is
+    out of range.
     """
     where = path_text(path)
     stored = stored_model(where, max_bytes)
@@ -105,7 +105,7 @@ def load_problem(
 
 
 def stored_model(where: str, max_bytes: int | None) -> Archive:
-    """The content of a problem file; its arrays are mapped if max_bytes is None."""
+    """Return the content of a problem file; its arrays are mapped if max_bytes is None."""
     arrays = ("joint", "p_xz", "loss", "budget", *counted.ARRAYS)
     return read_archive(
         where, arrays=arrays, texts=("name", "constraint", counted.TEXT), max_bytes=max_bytes
@@ -113,8 +113,8 @@ def stored_model(where: str, max_bytes: int | None) -> Archive:
 
 
 def model_arrays(where: str, stored: Archive) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays of the model in a problem file: `joint` alone, or `p_xz` and `loss`. Raises
-    FileError for others.
+    """Return the arrays of the model in a problem file: either `joint`, or `p_xz` and `loss`.
+    Raises FileError for other arrays.
     """
     arrays = {
         name: array
@@ -138,11 +138,11 @@ def under_budget(
     equivocation: float | None,
     default_budget: float | None = None,
 ) -> _AnyModel:
-    """The problem of a file, built by its name, under the budget or equivocation given, else the
-    file's own or the default.
+    """Return the problem of a file, built by `build`, under the given budget or equivocation,
+    otherwise under the budget of the file or the default.
 
-    A problem of one secret is built without a constraint first: errors then come from the file
-    (FileError), while a bad budget may be the caller's.
+    A problem of one secret is first built without a constraint: errors of this step are errors of
+    the file (FileError), while a wrong budget may come from the caller.
     """
     terms, own = _own_constraint(where, stored)
     if terms is None and own is None and default_budget is not None:
@@ -170,8 +170,8 @@ def under_budget(
 def _own_constraint(
     where: str, stored: Archive
 ) -> tuple[tuple[Term, ...] | None, LeakageBudget | None]:
-    """What a file states: the terms of `constraint`; or `budget`, or the only constraint as older
-    files state it.
+    """Return the terms of `constraint`, if the file has several, and the budget of the only
+    constraint in the form of `budget` or of older files.
     """
     if "constraint" not in stored.texts:
         if "budget" not in stored.arrays:
@@ -226,7 +226,7 @@ def save_problem(
     members: dict[str, Any] = {"p_xz": problem.p_xz, "loss": problem.loss}
     if problem.measures == (MUTUAL_INFORMATION,):
         members["budget"] = np.float64(problem.budget)
-    else:  # under another name, so that no reader takes it for nats of mutual information
+    else:  # under another name, so that no reader mistakes it for nats of mutual information
         stated = [
             {"groups": each.sizes, "measure": str(each.measure), "budget": each.budget.amount}
             for each in problem.terms
@@ -247,10 +247,11 @@ class StoredSolution:
     tilt, multipliers)`.
 
     estimator    P_il [m, N], column-stochastic; or a rule
-    tilt         t_ij [m, n] of the dual bound; the rule off ties is argmin_i L_il + Σ_j t_ij a_jl
-    multipliers  μ ≥ 0 [C], error probability per nat; inf at perfect privacy
+    tilt         t_ij [m, n] of the dual bound; except at ties, the guess is argmin_i L_il + Σ_j
+                 t_ij a_jl
+    multipliers  μ ≥ 0 [C], error probability per nat; inf for perfect privacy
     metadata     the record of the solution (`Solution.to_dict()`), and the date of writing
-    samples      how the table became the problem, if the problem came from one
+    samples      how the table became the problem, if the problem came from a table
     """
 
     estimator: Array | OutcomeRule
@@ -261,11 +262,11 @@ class StoredSolution:
 
     @property
     def multiplier(self) -> float:
-        """μ of the only constraint; InputError if there are several."""
+        """The multiplier μ of the only constraint; InputError if there are several."""
         return float(only_of(self.multipliers, ".multipliers"))
 
     def matrix(self, problem: Problem) -> Array:
-        """The estimator as a matrix [m, N], also of a rule."""
+        """Return the estimator as a matrix [m, N], computed from the rule if necessary."""
         return as_rule(self.estimator).matrix(problem)
 
 
@@ -304,7 +305,7 @@ def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Sto
 
 
 def _rule(where: str, stored: Archive) -> OutcomeRule:
-    """The rule of a solution file."""
+    """Return the rule of a solution file."""
     tilt, ties, columns, _, towards, _, classes = (stored.arrays[name] for name in _RULE)
     try:
         share = _scalar(where, stored, "share")
@@ -320,10 +321,11 @@ def solution_members(
     multipliers: Array,
     exact: Mapping[int, Sequence[int]] | None = None,
 ) -> dict[str, Any]:
-    """What a solution file holds beside its record, by name: an estimator [m, N] or a rule, the
-    duals, and exact columns.
+    """Return the members of a solution file except its record, by name: an estimator [m, N] or a
+    rule, the duals, and exact columns.
 
-    exact: outcome → integers in proportion to its column, which replaces the one of the estimator.
+    exact: outcome → integers proportional to its column, which replaces the column of the
+    estimator.
     """
     members = as_rule(estimator).members() | {"tilt": tilt, "multiplier": multipliers}
     if exact:
@@ -347,14 +349,16 @@ def save_solution(
 ) -> None:
     """Write a solution, all or nothing.
 
-    estimator [m, N] or a rule, tilt [m, n], multipliers ≥ 0 or inf [C], metadata for JSON.
+    estimator    [m, N] or a rule
+    tilt         [m, n]
+    multipliers  ≥ 0 or inf [C]
+    metadata     for JSON
+    exact        outcome → integers proportional to its column, for `verify` (perfect privacy)
+    samples      the report of the table that the problem came from
+    overwrite    True replaces any file, False none, and None only a solution
 
-    exact: outcome → integers in proportion to its column, for `verify` (perfect privacy). samples:
-    the report of the table that the problem came from.
-
-    overwrite: True replaces any file, False none, and None only a solution. Raises FileError if the
-    arrays are not those of a solution, the metadata cannot be written as JSON (NaN and inf cannot)
-    or the file cannot be written.
+    Raises FileError if the arrays are not those of a solution, the metadata cannot be written as
+    JSON (NaN and inf cannot) or the file cannot be written.
     """
     where = path_text(path)
     try:
@@ -376,12 +380,12 @@ def save_solution(
 
 
 def is_solution(path: Path) -> bool:
-    """Whether a file has the members of a solution."""
+    """Return True if a file has the members of a solution."""
     return member_names(path) >= _SOLUTION
 
 
 def _checked(where: str, estimator: Any, tilt: Array, multipliers: Array) -> Any:
-    """The estimator of a solution, whose parts are checked: an array, or a rule."""
+    """Return the estimator of a solution, an array or a rule, after checking its parts."""
     if tilt.ndim != 2 or not tilt.size:
         raise FileError(f"{where}: tilt has shape {list(tilt.shape)}; give [m, n]")
     try:
@@ -436,8 +440,8 @@ def _multipliers(where: str, stored: Archive) -> Array:
 
 
 def printable(where: str, name: str) -> str:
-    """The name unchanged; FileError for control characters, as names are shown on terminals, or
-    over 1,000 characters.
+    """Return the name unchanged; FileError for control characters, since names are shown on
+    terminals, or over 1,000 characters.
     """
     if not name.isprintable() or len(name) > 1000:
         raise FileError(

@@ -1,13 +1,13 @@
-"""Tables of people in files: CSV (also .csv.gz), which needs nothing, and Parquet, which needs
-DuckDB.
+"""Tables of people in files: CSV (also .csv.gz), without further libraries, and Parquet, which
+needs DuckDB.
 
-A column of a CSV file is one of numbers if every cell that is not empty is written as a number,
-without leading zeros, and else one of texts. An empty cell is a missing value, None among texts and
-NaN among numbers.
+A column of a CSV file contains numbers if every cell that is not empty is written as a number
+without leading zeros; otherwise it contains texts. An empty cell is a missing value: None among
+texts and NaN among numbers.
 
-`read_table` reads a file at once, a `TableStream` some people at a time. The latter goes through
-the file twice: what a column holds is known only once the last cell was seen, and a part of it is
-of the type that it has as a whole.
+`read_table` reads a whole file, a `TableStream` some people at a time. The latter reads the file
+twice, because the type of a column is known only after its last cell, and every part has the type
+of the whole column.
 """
 
 from __future__ import annotations
@@ -33,45 +33,45 @@ from discreet.storage.texts import check_ordinary, not_utf8, read_text
 from discreet.storage.writing import PathLike, shown_path
 
 TABLES = (".csv", ".csv.gz", ".parquet")
-"""How names of tables end."""
+"""File name extensions of tables."""
 
 TOGETHER = 1 << 16
-"""People of a part of a stream."""
+"""Number of people in a part of a stream."""
 
-_LARGEST = 1 << 31  # bytes of a file that is read at once, after unpacking
-_LONGEST = 1 << 24  # characters of a line
+_LARGEST = 1 << 31  # most bytes of a file that is read as a whole, after unpacking
+_LONGEST = 1 << 24  # most characters of a line
 _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][+-]?[0-9]+)?", re.ASCII)
 
 
 def is_table(path: PathLike) -> bool:
-    """Whether a file is meant as a table, by the end of its name."""
+    """Return True if a file is a table according to its extension."""
     return os.fspath(path).lower().endswith(TABLES)
 
 
 def read_table(
     path: PathLike, names: Sequence[str] | None = None, *, texts: Collection[str] = ()
 ) -> dict[str, NDArray[Any]]:
-    """Columns of a CSV or Parquet file by name; all of them, or those named. texts: columns of CSV
-    that are no numbers.
+    """Return columns of a CSV or Parquet file by name; all of them, or the named ones. texts:
+    columns of CSV that are read as texts even if they contain numbers.
 
-    Raises FileError, naming the line, for what is no such table, and for a column that it lacks.
+    Raises FileError, naming the line, if the file is not such a table or lacks a column.
     """
     return _read_parquet(path, names) if _is_parquet(path) else _read_csv(path, names, texts)
 
 
 class TableStream:
-    """Columns of a CSV or Parquet file, some people at a time, as `read_table` would read them at
-    once.
+    """Columns of a CSV or Parquet file, some people at a time, with the types that `read_table`
+    gives them.
 
     header   the names of all columns
-    people   how many there are; the file is read through once when it is first asked for
+    people   the number of people; the file is read once to count them at first access
     """
 
     def __init__(
         self, path: PathLike, names: Collection[str] | None = None, *, texts: Collection[str] = ()
     ) -> None:
-        """names: the columns to read, as far as they are there; all by default. Raises FileError as
-        `read_table` does.
+        """names: the columns to read if they exist; default: all. Raises FileError as `read_table`
+        does.
         """
         self.path = path
         self.texts = texts
@@ -87,12 +87,14 @@ class TableStream:
 
     @property
     def people(self) -> int:
-        """How many there are. Raises FileError, naming the line, for what is no such table."""
+        """The number of people. Raises FileError, naming the line, if the file is not such a
+        table.
+        """
         return self._learnt[0]
 
     @cached_property
     def _learnt(self) -> tuple[int, dict[str, str]]:
-        """How many people there are, and what each column holds, by `_kind`; of Parquet whether
+        """The number of people and, for each column, the result of `_kind`; for Parquet, whether
         cells are missing.
         """
         shown = shown_path(self.path)
@@ -117,7 +119,7 @@ class TableStream:
         return people, kinds
 
     def parts(self) -> Iterator[dict[str, NDArray[Any]]]:
-        """The columns of `TOGETHER` people at a time, of fewer in the last part."""
+        """Yield the columns of `TOGETHER` people at a time, of fewer in the last part."""
         people, kinds = self._learnt
         shown = shown_path(self.path)
         if not _is_parquet(self.path):
@@ -136,7 +138,9 @@ def _is_parquet(path: PathLike) -> bool:
 
 
 def _lines(path: PathLike) -> Iterator[str]:
-    """The lines of a text file, of one that ends in .gz after unpacking. Raises FileError."""
+    """Yield the lines of a text file, which is unpacked if its name ends in .gz. Raises
+    FileError.
+    """
     check_ordinary(path)
     try:
         with (
@@ -171,8 +175,8 @@ def _read_header(lines: Iterator[list[str]], shown: str) -> list[str]:
 
 
 def _kind(cells: list[str]) -> str:
-    """What these cells of a column hold: "texts", "numbers", "whole numbers", or "" if all of them
-    are empty.
+    """Return the type of these cells of a column: "texts", "numbers", "whole numbers", or "" if all
+    of them are empty.
     """
     if not any(cells):
         return ""
@@ -180,8 +184,8 @@ def _kind(cells: list[str]) -> str:
 
 
 def _together(one: str | None, other: str) -> str:
-    """What two parts of a column hold together: whole numbers of which some are missing are
-    numbers.
+    """Return the type of a column from the types of two parts: whole numbers with missing values
+    are numbers.
     """
     if one is None or one == other:
         return other
@@ -217,8 +221,8 @@ def _read_csv(
 def _cells(
     text: Iterable[str], names: Sequence[str] | None, shown: str, most: int
 ) -> Iterator[dict[str, list[str]]]:
-    """The cells of these columns (None: of all), of at most so many people at a time; nothing of a
-    table without people.
+    """Yield the cells of these columns (None: of all columns), of at most `most` people at a time;
+    nothing for a table without people.
     """
     lines = csv.reader(text, strict=True)
     try:
@@ -252,7 +256,9 @@ def _cells(
 
 
 def _parse_cells(cells: list[str]) -> NDArray[Any]:
-    """Numbers if all cells but the empty ones are, whole ones if nothing is missing; else texts."""
+    """Return numbers if all cells that are not empty are numbers, whole ones if nothing is missing;
+    otherwise texts.
+    """
     if any(cells) and all(
         any(map(str.isdigit, cell)) and _NUMBER.fullmatch(cell) for cell in cells if cell
     ):
@@ -283,9 +289,9 @@ def _quote(name: str) -> str:
 
 
 def _fill_missing(values: Any, missing: bool) -> NDArray[Any]:
-    """A column whose missing entries are masked, as one in which they are NaN, NaT or None.
+    """Return a column with masked entries replaced by NaN, NaT or None.
 
-    missing: whether any entry of the column is, perhaps in another part.
+    missing: True if any entry of the column is missing, possibly in another part.
     """
     lost = {"f": np.nan, "m": np.timedelta64("NaT", "ns"), "M": np.datetime64("NaT", "ns")}.get(
         values.dtype.kind
@@ -298,7 +304,7 @@ def _fill_missing(values: Any, missing: bool) -> NDArray[Any]:
 
 
 def _places(header: Sequence[str], names: Sequence[str], shown: str) -> dict[str, int]:
-    """Where the columns of these names are, each once."""
+    """Return the positions of the columns with these names; each name must occur once."""
     found = {}
     for name in names:
         if header.count(name) > 1:

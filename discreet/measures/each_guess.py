@@ -287,7 +287,7 @@ class ParityDifference(Measure):
     def support(
         self, tilt: Array, p_x: Array, multiplier: float, level: float
     ) -> tuple[Array, Array]:
-        """Return Σ_j π_j t_j."""
+        """Return the mean Σ_j π_j t_j."""
         return tilt @ p_x, np.abs(tilt) @ p_x
 
     def price(self, tilt: Array, p_x: Array, multiplier: float) -> float:

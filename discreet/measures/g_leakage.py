@@ -98,7 +98,7 @@ class BestAction(Measure):
         return max(0.0, math.log(reached / float((gain @ region.share_high).max())))
 
     def pieces(self, p_x: Array, level: float) -> tuple[Array, ...]:
-        """Return the matrix `rows`."""
+        """Return the matrix `rows` as the only piece."""
         return (self.rows(p_x),)
 
     def excess(self, x: Array, p_x: Array) -> Array:
@@ -176,7 +176,7 @@ class GLeakage(BestAction):
         return _spared(super().level(budget), len(self.gain[0]))
 
     def gains(self, n: int) -> Array:
-        """Return the gain matrix."""
+        """Return the gain matrix as an array."""
         return np.array(self.gain)
 
     def support(

@@ -101,7 +101,7 @@ class MeanDivergence(Divergence):
     def support(
         self, tilt: Array, p_x: Array, multiplier: float, level: float
     ) -> tuple[Array, Array]:
-        """Return h_i(t, μ)."""
+        """Return h_i(t, μ) and zero sizes."""
         value = support_ceiling(tilt, p_x, multiplier)
         return value, np.zeros_like(value)
 
@@ -127,7 +127,7 @@ class MeanDivergence(Divergence):
         times its number of people follows approximately a non-central χ² law, whose non-centrality
         is the same function of the true law.
 
-        The ratio is raised to at least the median of that of an independent guess. Return inf if,
+        The ratio is raised to at least its median under independence. Return inf if,
         under independence, fewer than `_EXPECTED` people are expected in any cell of guess and
         group. Source: docs/theory.md, section 23.
         """

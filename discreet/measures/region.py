@@ -24,7 +24,7 @@ from discreet.numerics.rounding import UNIT
 # Relative margin: far larger than rounding errors, far smaller than the effect of one person.
 OUTWARD = 1e-9
 
-# Pieces of an interval of rates: the limit of an independent guess is 1 % above that of a fine cut.
+# Pieces of an interval of rates; with more pieces, the limit of an independent guess falls by 1 %.
 _PIECES = 256
 # Trial values of the multiplier of a ball, relative to the best one for many people.
 _SCALES = np.geomspace(0.9, 8.0, 24)

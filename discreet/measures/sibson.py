@@ -58,7 +58,7 @@ class Sibson(Measure):
 
     @property
     def order(self) -> float:
-        """Return α."""
+        """Return the order α of the measure."""
         return self.alpha
 
     @property
@@ -121,7 +121,7 @@ class Sibson(Measure):
         return np.asarray(np.expm1(log / self.alpha * (1.0 + doubt)))
 
     def slope(self, x: Array, p_x: Array) -> Array:
-        """Return (r_j/N)^{α−1} − 1."""
+        """Return the subgradient (r_j/N)^{α−1} − 1."""
         log = np.log1p(np.maximum(x, -1.0 + UNIT)) - np.log1p(self.excess(x, p_x))[:, None]
         return np.asarray(np.where(x > -1.0, np.expm1((self.alpha - 1.0) * log), -1.0))
 

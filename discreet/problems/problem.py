@@ -371,11 +371,11 @@ class Problem(Constrained):
 
     @cached_property
     def deviations(self) -> Array:
-        """a_jl − π_j w_l [n, N]: how far X and the outcome are from independence, given the value
-        of each group of rows.
+        """The deviations a_jl − π_j w_l [n, N] of X and the outcome from independence, within each
+        group of rows.
 
-        Where all values but one are rare, the row of that one is what the others add up to, with
-        the other sign: a difference of its own masses would be rounding.
+        If all values but one are rare, the row of that value is minus the sum of the others, since
+        a difference of its own masses would be rounding.
         """
         phi = np.empty_like(self.p_xz)
         for term in self.terms:

@@ -1,14 +1,14 @@
-"""Results of asv over commits: reads them as plain records, and makes a figure and a CSV of them.
+"""Results of asv over commits, read as plain records, with a figure and a CSV file of them.
 
-A record is one benchmark at one point of its grid on one commit.
+A record is one benchmark at one point of its parameter grid on one commit.
 
-asv 0.6 keeps one JSON file for each commit and environment, under a folder for each machine. Values
-are flat lists over the grid of parameters, the last parameter varying fastest. NaN is a skip, null
-a failure or a timeout; they stay distinct here. The files hold absolute paths of the machine (the
-interpreter): nothing of them gets into a record.
+asv 0.6 keeps one JSON file for each commit and environment, in a folder for each machine. Values
+are flat lists over the grid of parameters, with the last parameter varying fastest. NaN means
+skipped, null a failure or a timeout; they remain distinct here. The files hold absolute paths of
+the machine (the interpreter), which are not copied into a record.
 
-Source: asv 0.6.6, `asv.results.Results` (api version 2); read here from the files themselves, so
-that asv need not be installed.
+Source: asv 0.6.6, `asv.results.Results` (api version 2); the files are read directly here, so that
+asv need not be installed.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _Outcome = Literal["measured", "skipped", "failed"]
 
 @dataclass(frozen=True)
 class AsvRecord:
-    """One value. `value` is nan unless `outcome` is "measured"; low, high are its quartiles (nan
-    where asv kept none).
+    """One value of a benchmark. `value` is nan unless `outcome` is "measured"; `low` and `high` are
+    its quartiles (nan if asv kept none).
 
     benchmark    dotted name, as `asv run --bench` takes it
-    parameters   name -> value as asv prints it; names are param1, … where benchmarks.json is
-                 missing
-    unit         seconds, bytes, …; empty where benchmarks.json is missing
-    date         of the commit, UTC, ISO 8601
+    parameters   dictionary from name to value as asv prints it; names are param1, … if
+                 benchmarks.json is missing
+    unit         seconds, bytes, …; empty if benchmarks.json is missing
+    date         date of the commit, UTC, ISO 8601
     """
 
     benchmark: str
@@ -59,18 +59,18 @@ class AsvRecord:
 
     @property
     def place(self) -> str:
-        """Its point of the grid in words."""
+        """Describe the point of the parameter grid."""
         return ", ".join(f"{name}={value}" for name, value in self.parameters)
 
     @property
     def method(self) -> str:
-        """The kind of benchmark: the last part of its name."""
+        """Return the kind of benchmark, which is the last part of its name."""
         return self.benchmark.rpartition(".")[2]
 
     @property
     def label(self) -> str:
-        """conic, Bins 10000: the backend first, then suite and size; other benchmarks keep their
-        own words.
+        """Return the backend, then suite and size, such as conic, Bins 10000; other benchmarks keep
+        their own names.
         """
         suite = self.benchmark.split(".")[-2] if "." in self.benchmark else self.benchmark
         # These say nothing beside the benchmark's own name.
@@ -82,10 +82,10 @@ class AsvRecord:
 
 
 def read_asv(folder: str | Path) -> tuple[AsvRecord, ...]:
-    """Every record under a `results_dir` of asv, by benchmark, date, commit and parameters.
+    """Return every record under a `results_dir` of asv, by benchmark, date, commit and parameters.
 
-    Raises FileError, naming the file, where one is damaged or of another version, and where there
-    are no results at all.
+    Raises FileError, naming the file, if a file is damaged or of another version, and if the folder
+    contains no results.
     """
     root = Path(folder)
     if not root.is_dir():
@@ -161,8 +161,8 @@ def _records(path: Path, about: dict[str, Any]) -> Iterator[AsvRecord]:
 def _points(
     row: dict[str, Any], names: list[str]
 ) -> Iterator[tuple[tuple[tuple[str, str], ...], list[float | None]]]:
-    """The parameters of every point of the grid, with its value and quartiles; None for what there
-    is not.
+    """Yield the parameters of every point of the grid, with its value and quartiles; missing
+    numbers are None.
     """
     grid = list(product(*(row["params"] or [])))
     lists = (row["result"], row.get("stats_q_25"), row.get("stats_q_75"))
@@ -186,11 +186,11 @@ _MOST_LINES = 8
 
 
 def commits_figure(records: Sequence[AsvRecord]) -> Figure:
-    """Seconds over commits of the lines that changed most, of the kind of time that was measured
-    most.
+    """Draw the seconds over commits of the lines that changed most, for the most frequent kind of
+    benchmark.
 
-    A line is one benchmark at one point of its grid on one machine, measured on two commits or
-    more.
+    A line is one benchmark at one point of its grid on one machine, measured on at least two
+    commits.
     """
     dates = {record.commit: record.date for record in records}
     lines = _lines(records)
@@ -229,7 +229,7 @@ def commits_figure(records: Sequence[AsvRecord]) -> Figure:
 
 
 def commits_section(records: Sequence[AsvRecord]) -> Section:
-    """The figure, and where its values are; empty without records."""
+    """Return the figure and a sentence on its values; the section is empty without records."""
     days = sorted({record.date[:10] for record in records})
     if not days:
         return Section("Over commits", [])
@@ -246,7 +246,7 @@ def commits_section(records: Sequence[AsvRecord]) -> Section:
 
 
 def commits_csv(records: Sequence[AsvRecord]) -> str:
-    """One line for every value; what was skipped has none."""
+    """Return one line for every value; skipped benchmarks have an empty value."""
     return records_csv(
         [
             {
@@ -267,8 +267,8 @@ def _change(line: Sequence[AsvRecord]) -> float:
 
 
 def _lines(records: Sequence[AsvRecord]) -> dict[str, list[AsvRecord]]:
-    """Times by label, those of the native solver first and sizes in the order of numbers; oldest
-    commits first.
+    """Return the times by label, oldest commit first. The native solver's lines come first, and
+    sizes are sorted as numbers.
     """
     several = len({record.machine for record in records}) > 1
     timed = (record for record in records if record.unit == "seconds" and record.value > 0.0)

@@ -1,9 +1,10 @@
-"""Every backend on the same problems, each attempt in its own process, every number the judge's.
+"""Comparison of all backends on the same problems. Each attempt runs in its own process, and every
+number is the judge's.
 
 A *case* is a problem with a title; a *solver configuration* is a backend with settings.
 `run_comparison` takes both and returns a `Comparison`: one `Measurement` for each case and
-configuration, as a study makes them, and who agrees with whom. A crash, a refusal or a timeout is a
-row like any other.
+configuration, as in a study, and the agreement between configurations. A crash, a refusal or a
+timeout is a row like any other.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAMES = ("index.html", "leakage.svg", "perfect.svg", "brackets.svg", "comparison.json")
-"""Every file that a comparison may write, beside the manifest."""
+"""Every file that a comparison may write, except the manifest."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A problem to compare on, and the title it goes by; titles are unique in a comparison."""
+    """A problem to compare on, with its title; titles are unique in a comparison."""
 
     title: str
     problem: Problem
@@ -66,8 +67,8 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The whole result. `seconds` is the wall-clock time of the comparison, `gap` the relative gap
-    that was requested.
+    """The result of a comparison. `seconds` is its wall-clock time, `gap` the relative gap that was
+    requested.
     """
 
     cases: tuple[Case, ...]
@@ -79,35 +80,37 @@ class Comparison:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the solver configurations in the order of their first row."""
+        """Return the labels of the solver configurations in the order of their first row."""
         return tuple(dict.fromkeys(row.label for row in self.rows))
 
     @cached_property
     def agreements(self) -> tuple[Agreement, ...]:
-        """Every pair of certified brackets of the same problem."""
+        """Return every pair of certified brackets of the same problem."""
         return agreements(self.rows)
 
     @property
     def disagreements(self) -> tuple[Agreement, ...]:
-        """Pairs whose certified brackets exclude one another: at least one proof is wrong."""
+        """Return the pairs with disjoint certified brackets, for which at least one proof is
+        wrong.
+        """
         return tuple(pair for pair in self.agreements if not pair.agree)
 
     @property
     def uncertified_cases(self) -> tuple[str, ...]:
-        """Cases that no configuration solved to the asked gap."""
+        """Return the cases that no configuration solved to the requested gap."""
         solved = {row.instance for row in self.rows if row.status is Status.CERTIFIED}
         return tuple(case.title for case in self.cases if case.title not in solved)
 
     def rows_of(self, case: Case) -> tuple[Measurement, ...]:
-        """The rows of one case."""
+        """Return the rows of one case."""
         return tuple(row for row in self.rows if row.instance == case.title)
 
     def bracket(self, case: Case) -> tuple[float, float]:
-        """The best bracket of the optimum that any configuration proved; 0 and the constant guess's
-        error without one.
+        """Return the narrowest bracket of the optimum that the configurations certified together; 0
+        and the constant guess's error if there is none.
 
-        At budget 0 it is the narrowest for the estimators private within the number of one row. A
-        lower bound holds for smaller numbers too, an upper one for larger ones.
+        At budget 0 the bracket holds for the estimators private within the δ of one row. A lower
+        bound also holds for smaller δ, an upper bound for larger δ.
         """
         answered = [row for row in self.rows_of(case) if row.answered]
         brackets = [
@@ -126,7 +129,7 @@ class Comparison:
         )
 
     def verdict(self) -> list[str]:
-        """What it says, in sentences: who was right, whose word was wrong, who agrees."""
+        """Return sentences on which claims were true or false and which configurations agree."""
         rows = self.rows
         counts = Counter(row.status.value for row in rows)
         answers = sum(row.answered for row in rows)
@@ -171,10 +174,10 @@ class Comparison:
         return [*sentences, self.advice()]
 
     def advice(self) -> str:
-        """What to use, in a sentence: the configuration that was certified on most problems, and of
+        """Return a sentence that names the configuration certified on most problems, and among
         several the fastest.
 
-        Fastest is the one that took least time on the problems that all of them solved.
+        The fastest is the one that took least time on the problems that all of them solved.
         """
         solved = {
             label: {row.instance for row in self.rows if row.certified and row.label == label}
@@ -207,13 +210,13 @@ class Comparison:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each attempt: case, configuration, status, claim and numbers as
-        in `to_dict`.
+        """Return a data frame with a row for each attempt: case, configuration, status, claim and
+        numbers as in `to_dict`.
         """
         return frame([_record(row) for row in self.rows]).drop(columns="versions")
 
     def plot(self) -> Figure:
-        """Seconds against the certified gap of every answer that kept its budget."""
+        """Plot the seconds against the certified gap of every answer that kept its budget."""
         return precision_figure(self.rows, tones(trials(self.rows)))
 
     def _repr_html_(self) -> str:
@@ -238,8 +241,8 @@ class Comparison:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The record for machines: plain numbers and strings, units in the names, None where
-        undefined.
+        """Return the comparison as plain numbers and strings, with units in the names and None
+        where undefined.
         """
         return {
             "made_by": "discreet compare",
@@ -266,7 +269,9 @@ class Comparison:
 
 
 def _tolerance(rows: Iterable[Measurement]) -> str:
-    """Within which number the answers at budget 0 are private, if not exactly; else nothing."""
+    """State the δ within which the answers at budget 0 are private; the text is empty if they are
+    exactly private.
+    """
     within = max(
         (row.own_private_within for row in rows if row.answered and row.budget_nats == 0.0),
         default=0.0,
@@ -283,7 +288,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _record(row: Measurement) -> dict[str, Any]:
-    """A row under the names of the comparison's record."""
+    """Return a row under the names of the comparison's record."""
     same = (
         "backend",
         "message",
@@ -316,8 +321,8 @@ def _record(row: Measurement) -> dict[str, Any]:
 
 
 def default_configurations() -> tuple[Configuration, ...]:
-    """Every registered backend but `auto`, which only picks one of the others, and the peers, which
-    must be named.
+    """Return every registered backend except `auto`, which only picks one of the others, and the
+    peers, which must be named.
     """
     return tuple(
         Configuration(name) for name in backend_names(Kind.ARRAYS) if name not in {"auto", *peers()}
@@ -334,10 +339,10 @@ def run_comparison(
 ) -> Comparison:
     """Run every solver configuration on every case, one after the other, each in its own process.
 
-    configurations   None: every registered backend but `auto` and the peers, on the cases whose
-                     kind of budget it says it serves. Those given by name run on every case, and
-                     say so when they do not serve it.
-    time_limit       seconds per attempt, then the process is killed
+    configurations   None means every registered backend except `auto` and the peers, each on the
+                     cases whose kind of budget it serves. Configurations given by name run on every
+                     case, and their rows say so when they do not serve it
+    time_limit       seconds per attempt, after which the process is killed
     watch            called with (attempts done, attempts in all, what is running now)
 
     Raises InputError for no cases, cases of the same title, an unknown backend or a bad setting.
@@ -395,11 +400,11 @@ def _refuse_repetition(what: str, names: Sequence[str]) -> None:
 def write_comparison(
     comparison: Comparison, folder: str | Path, *, overwrite: bool = False
 ) -> tuple[Path, ...]:
-    """Write the page, the pictures and the record into a folder, made if need be; see
+    """Write the page, the pictures and the record into a folder, which is created if necessary; see
     `write_folder`.
 
-    A picture is only written where there are answers that it is about, and where any of them
-    breaks its budget or reveals anything beyond rounding.
+    A picture is written only if it has answers to show, and if any of them breaks its budget or
+    reveals anything beyond rounding.
     """
     figures = [
         leakage_figure(comparison.rows),

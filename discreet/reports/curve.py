@@ -1,14 +1,14 @@
-"""The privacy–utility curve: the best error probability at every leakage budget, bracketed
+"""The privacy–utility curve: the smallest error probability at every leakage budget, with a bracket
 everywhere.
 
 `frontier` solves a few budgets; between them convexity bounds the curve (`problems.envelope`). It
-starts with both ends, perfect privacy and I_MAP (what the Bayes rule leaks; more budget buys
-nothing), and with the problem's own budget. Every further point is put where the bracket is widest,
-until a given width or number of points is reached.
+starts with both ends, perfect privacy and I_MAP (the leakage of the Bayes rule, beyond which a
+larger budget does not lower the error), and with the problem's own budget. Every further point is
+placed where the bracket is widest, until a given width or number of points is reached.
 
-Near ε = 0 the curve falls like √ε under smooth measures, so tangents say little there, and points
-approach 0 in a fixed ratio. Under linear measures it is a chain of segments between kinks, where
-tangents cross: the next points.
+Near ε = 0 the curve falls like √ε under smooth measures. Tangents are loose there, and the points
+approach 0 in a fixed ratio. Under linear measures the curve consists of segments between kinks; the
+next points are placed where tangents cross.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ _NARROWEST = 1e-9  # intervals narrower than this share of their budgets are not
 
 @dataclass(frozen=True)
 class FrontierPoint:
-    """One solved budget. Undefined numbers are inf (−inf for lower and equivocation), so that
-    comparisons fail safe.
+    """One solved budget. Undefined numbers are inf (−inf for `lower` and `equivocation_nats`), so
+    that comparisons with them err on the safe side.
 
-    budget             ε in the measure's unit; of several secrets the factor of all budgets, 1 as
-                       they are stated
-    lower, upper       certified bracket of the best error probability at ε; `upper` is reached
-    leakage            of the estimator that reaches it, in the measure's unit; undefined for
-                       several secrets
-    equivocation_nats  H(X given Ŷ) of that estimator, where leakage is mutual information
+    budget             ε in the measure's unit; with several secrets, the common factor of all
+                       budgets, which is 1 for the budgets as stated
+    lower, upper       certified bracket of the smallest error probability at ε; `upper` is attained
+    leakage            leakage of the estimator that attains it, in the measure's unit; undefined
+                       for several secrets
+    equivocation_nats  H(X given Ŷ) of that estimator, if the leakage is mutual information
     multiplier         μ: the tangent's slope in the measure's level is −μ (inf at perfect privacy)
-    seconds            that solving and judging took
-    status             what became of the attempt
-    private_within     at budget 0, δ: the bracket is about the estimators private within it (0:
-                       exactly); inf elsewhere
+    seconds            seconds of solving and judging
+    status             status of the attempt
+    private_within     at budget 0, the δ such that the bracket holds for the estimators private
+                       within δ (0: exactly private); inf elsewhere
     """
 
     budget: float
@@ -81,7 +81,7 @@ class FrontierPoint:
 
     @classmethod
     def of(cls, solution: Solution, seconds: float, scale: Scale, at: float) -> FrontierPoint:
-        """The point of a solution there on the scale."""
+        """Return the point of a solution at the place `at` of the scale."""
         equivocation = solution.equivocation
         judged = solution.certificate
         leakage = math.inf
@@ -105,7 +105,7 @@ class FrontierPoint:
 
 
 def _column(name: str, suffix: str) -> str:
-    """The name of a point's number in files: budget and leakage end with their unit."""
+    """Return the name of a point's number in files; budget and leakage end with their unit."""
     return name + suffix if name in ("budget", "leakage", "bayes_leakage") else name
 
 
@@ -117,21 +117,21 @@ IS_CURVE = marked(*(",".join(_column(name, suffix) for name in _NAMES) for suffi
 
 @dataclass(frozen=True, eq=False)
 class Frontier:
-    """The curve of one model: solved points, and envelopes that hold at every budget, not only
-    there.
+    """The curve of one model: solved points, and envelopes that hold at every budget, including
+    those between the points.
 
     terms              the constraints of the problem: the measure of each, and its own budget
     rows               the solved points by increasing budget, the first at 0 and the last at I_MAP
-    envelope           what they prove; `upper` and `lower` evaluate it
-    bayes_leakage      I_MAP in the measure's unit; of several secrets the factor from which on none
-                       binds
-    entropy_x_nats, bayes_error_probability, constant_error_probability
-                       other landmarks of the model; H(X) is undefined, inf, unless there is one
-                       secret with one prior
-    asked_width        as a share of the curve's height, or None when only a number of points was
-                       asked for
-    gap                relative certified gap aimed at in every point
-    seconds            of everything
+    envelope           the bounds that they prove; `upper` and `lower` evaluate it
+    bayes_leakage      I_MAP in the measure's unit; with several secrets, the factor from which on
+                       no constraint binds
+    entropy_x_nats     H(X); undefined, inf, unless there is one secret with one prior
+    bayes_error_probability     error of the Bayes rule
+    constant_error_probability  error of the best constant guess
+    asked_width        requested width as a share of the curve's height, or None if only a number of
+                       points was requested
+    gap                relative certified gap requested at every point
+    seconds            seconds of the whole computation
     """
 
     problem: str
@@ -148,24 +148,24 @@ class Frontier:
     seconds: float
 
     def upper(self, budgets: Any) -> Array:
-        """An error probability that can be reached at each budget (≥ 0, as those of points):
-        non-increasing.
+        """Return an error probability that can be attained at each budget (≥ 0, in the unit of the
+        points); it is nonincreasing.
         """
         return self.envelope.upper(budgets)
 
     def lower(self, budgets: Any) -> Array:
-        """An error probability that no estimator beats at each budget (≥ 0, as those of points):
-        non-increasing.
+        """Return a lower bound on the error probability at each budget (≥ 0, in the unit of the
+        points); it is nonincreasing.
         """
         return self.envelope.lower(budgets)
 
     @property
     def width(self) -> float:
-        """The widest bracket anywhere, as a share of the curve's height; 0 where it is within the
-        gap asked of a point.
+        """Return the width of the widest bracket anywhere, as a share of the curve's height; 0 if
+        it is within the gap requested of a point.
 
-        (A flat curve has no height, and no bracket is narrower than rounding. Budgets below what
-        the answer at budget 0 leaks do not count.)
+        (A flat curve has no height, and no bracket is narrower than rounding. Budgets below the
+        leakage of the answer at budget 0 are ignored.)
         """
         widest = float(self.envelope.candidates()[1][0])
         return (
@@ -176,29 +176,33 @@ class Frontier:
 
     @property
     def reached(self) -> bool:
-        """Whether the bracket is as narrow as requested (True if only a number of points was
+        """Return whether the bracket is as narrow as requested (True if only a number of points was
         requested).
         """
         return self.asked_width is None or self.width <= self.asked_width
 
     @property
     def certified(self) -> bool:
-        """Whether every point is certified to the asked gap. The envelopes hold in any case."""
+        """Return whether every point is certified to the requested gap. The envelopes hold in any
+        case.
+        """
         return all(row.status is Status.CERTIFIED for row in self.rows)
 
     @property
     def measure(self) -> str:
-        """What budgets are about: a measure, or of several secrets the budgets that are scaled."""
+        """Return the measure of the budgets, or with several secrets the budgets that are
+        scaled.
+        """
         return self.envelope.scale.title
 
     @property
     def unit(self) -> str:
-        """Of budgets; empty for those that are plain numbers, as factors are."""
+        """Return the unit of the budgets; it is empty for plain numbers, such as factors."""
         return self.envelope.scale.unit
 
     @property
     def axis(self) -> str:
-        """What budgets are, as axes and titles say it."""
+        """Return the description of the budgets for axes and titles."""
         return self.envelope.scale.label
 
     @property
@@ -207,15 +211,17 @@ class Frontier:
 
     @property
     def is_other(self) -> bool:
-        """Whether it is about anything but mutual information, so that records name it."""
+        """Return whether the curve is for anything but mutual information, so that records name
+        it.
+        """
         return self.measure != str(MUTUAL_INFORMATION)
 
     def to_dict(self) -> dict[str, Any]:
-        """The record for machines: plain numbers and strings, units in the names, None where
+        """Return the curve as plain numbers and strings, with units in the names and None where
         undefined.
 
-        A measure other than mutual information is named, as are the budgets that a curve of several
-        secrets scales.
+        The record names a measure other than mutual information, and the budgets that a curve of
+        several secrets scales.
         """
         own = (each.name for each in fields(self) if each.name not in ("terms", "rows", "envelope"))
         return {
@@ -228,22 +234,23 @@ class Frontier:
         }
 
     def to_csv(self) -> str:
-        """The points, a line each; columns as in `FrontierPoint`, what is not finite left empty.
+        """Return the points as CSV, one line each; columns are as in `FrontierPoint`, and values
+        that are not finite are empty.
 
-        The names of budget and leakage end with their unit; another measure than mutual information
-        is the last column. The points hold both envelopes: chords between (level, upper), tangents
-        of slope −multiplier through (level, lower), where the level is the budget ε, or e^{cε} − 1
-        under a measure that is a logarithm.
+        The names of budget and leakage end with their unit. A measure other than mutual information
+        is the last column. The points determine both envelopes: chords between (level, upper), and
+        tangents of slope −multiplier through (level, lower), where the level is the budget ε, or
+        e^{cε} − 1 under a measure that is a logarithm.
         """
         return records_csv([{**record, **self._name_columns} for record in self._records()])
 
     def to_frame(self) -> pd.DataFrame:
-        """The solved points, a row each, with columns as in `to_csv`."""
+        """Return the solved points as a data frame, one row each, with columns as in `to_csv`."""
         return frame(self._records())
 
     @property
     def _name_columns(self) -> dict[str, str]:
-        """The measure, where records name it."""
+        """Return a column with the measure, if records name it."""
         return {"measure": self.measure} if self.is_other else {}
 
     def _records(self) -> list[dict[str, Any]]:
@@ -256,7 +263,9 @@ class Frontier:
         ]
 
     def plot(self) -> Figure:
-        """The curve between its envelopes, the solved points, and the error of the Bayes rule."""
+        """Plot the curve between its envelopes, the solved points, and the error of the Bayes
+        rule.
+        """
         return curve_figure(self)
 
     def _repr_html_(self) -> str:
@@ -298,19 +307,21 @@ def frontier(
     settings: Mapping[str, Any] | None = None,
     watch: Watch | None = None,
 ) -> Frontier:
-    """The privacy–utility curve of a model; the problem's own budget is only one of its points.
+    """Compute the privacy–utility curve of a model; the problem's own budget is only one of its
+    points.
 
-    Of several secrets all budgets have one factor, and the curve is over it. Under a measure that
-    is a logarithm the factor is that of e^{cε} − 1, in which the curve is convex.
+    With several secrets, all budgets are multiplied by a common factor, and the curve is over that
+    factor. Under a measure that is a logarithm the factor multiplies e^{cε} − 1, in which the curve
+    is convex.
 
     points      most budgets to solve, ≥ 2; default 1000
     width       stop when the bracket is nowhere wider than this share of the curve's height (its
                 fall from perfect privacy to I_MAP); default 0.01, or none when `points` is given
-    backend     solves every point, in this process; `gap`, `time_limit` and `settings` are those of
-                `solve`, per point
+    backend     backend that solves every point, in this process; `gap`, `time_limit` and `settings`
+                are those of `solve`, per point
     watch       called with (points done, most points, what happens now)
 
-    A point that fails leaves the envelopes wider, never wrong. Raises InputError for values out of
+    A point that fails widens the envelopes, which remain valid. Raises InputError for values out of
     range, an unknown backend or setting, and for measures that bound each guess by its posterior,
     which have no convex curve.
     """
@@ -353,7 +364,7 @@ def frontier(
 
 
 class _CurveSearch:
-    """Points so far, what they prove, and where the next ones should be."""
+    """The points solved so far, the envelope that they prove, and the choice of the next points."""
 
     def __init__(self, problem: Problem, scale: Scale, gap: float, sweep: Sweep) -> None:
         self._problem = problem
@@ -364,7 +375,7 @@ class _CurveSearch:
         self.points: dict[float, FrontierPoint] = {}
 
     def add(self, budget: float) -> None:
-        """Solve one more budget."""
+        """Solve one more budget and add it to the points."""
         solution, seconds = self._sweep.solve(budget)
         self.points[budget] = FrontierPoint.of(solution, seconds, self._scale, budget)
         if solution.certificate is not None and solution.multipliers is not None:
@@ -373,15 +384,15 @@ class _CurveSearch:
             )
 
     def envelope(self) -> Envelope:
-        """What the points prove."""
+        """Return the envelope that the points prove."""
         return envelope_of(self._problem, self._bounds)
 
     def next(self, wanted: float | None) -> list[float]:
-        """The budgets that narrow the bracket most, widest first; none if it is narrow enough or
-        cannot be narrowed.
+        """Return the budgets that narrow the bracket most, widest interval first; none if the
+        bracket is narrow enough or cannot be narrowed.
 
-        One for each interval at least a quarter as wide as the widest: cut in the middle, that
-        leaves about a quarter.
+        Each interval at least a quarter as wide as the widest gets one budget. A cut in the middle
+        leaves about a quarter of the width.
         """
         envelope = self.envelope()
         ends = [
@@ -410,8 +421,8 @@ class _CurveSearch:
         return list(places.values())
 
     def _place(self, left: float, right: float, budget: float, width: float) -> float | None:
-        """Where to cut the interval of points around a budget; None where a point
-        could not help.
+        """Return where to cut the interval of points around a budget; None if another point would
+        not narrow it.
         """
         if right - left <= _NARROWEST * right or budget == right < self._scale.horizon:
             return None
@@ -430,7 +441,7 @@ class _CurveSearch:
 
 
 def curve_figure(curve: Frontier) -> Figure:
-    """The curve over budgets from 0 to I_MAP, with the solved ones."""
+    """Draw the curve over budgets from 0 to I_MAP, with the solved points."""
     unit = f" {curve.unit}".rstrip()
     envelope = curve.envelope
     grid = curve_grid(curve)
@@ -473,8 +484,8 @@ def curve_figure(curve: Frontier) -> Figure:
 
 
 def curve_grid(curve: Frontier) -> Array:
-    """Budgets from the curve's start to I_MAP, dense where the curve is steep; among them vertices
-    and solved ones.
+    """Return budgets from the curve's start to I_MAP, dense where the curve is steep; vertices and
+    solved budgets are among them.
     """
     even = curve.envelope.horizon * np.linspace(0.0, 1.0, 160) ** 2
     inner = np.unique(

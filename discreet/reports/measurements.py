@@ -1,13 +1,14 @@
-"""One measured attempt as a flat row, and reading such rows back: the common ground of study,
-report and advice.
+"""Rows of measurements: one measured attempt as a flat row, and reading such rows back. The study,
+the report and the advice use them.
 
 A *measurement* is one cell of a study: one instance, one backend with settings, one accuracy
-profile, one repeat, run in a process of its own and judged. It holds all that it depends on, so
-that rows of different days, machines and versions can lie in one table. Files hold one column per
-field, by the names below; mappings are JSON text, undefined numbers are empty.
+profile and one repeat, run in its own process and judged. It holds everything that it depends on,
+so that rows of different days, machines and versions can be kept in one table. Files hold one
+column per field, named as below; mappings are JSON text, undefined numbers are empty.
 
-A row is read from `.csv`, `.csv.gz` (standard library only: the reference results shipped with the
-package are such a file) or from Parquet files of a study (`discreet.reports.study`, extra `bench`).
+Rows are read from `.csv` and `.csv.gz` files with the standard library only (the reference results
+shipped with the package are such a file), or from the Parquet files of a study
+(`discreet.reports.study`, extra `bench`).
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ SHARED = "‡"
 
 
 def format_label(name: str, values: Mapping[str, Any]) -> str:
-    """name:key=value,key=value as on the command line; lists with commas."""
+    """Return name:key=value,key=value as typed on the command line; lists are written with
+    commas.
+    """
     words = [f"{key}={format_value(value)}" for key, value in values.items()]
     return f"{name}:{','.join(words)}" if words else name
 
@@ -58,7 +61,7 @@ def format_label(name: str, values: Mapping[str, Any]) -> str:
 class Configuration:
     """A solver configuration: a backend with settings.
 
-    profiles      names of the accuracy profiles of a study under which it runs; None: all
+    profiles      names of the accuracy profiles of a study under which it runs; None means all
     environment   requirements of the environment in which it runs, separated by spaces; empty: the
                   Python that runs here
     """
@@ -70,21 +73,23 @@ class Configuration:
 
     @property
     def label(self) -> str:
-        """As typed on the command line: conic, conic:solver=scs, or conic@clarabel==0.9.0."""
+        """Return the label as typed on the command line, such as conic, conic:solver=scs or
+        conic@clarabel==0.9.0.
+        """
         label = format_label(self.backend, self.settings)
         return f"{label}@{self.environment}" if self.environment else label
 
     def named_in(self, words: Sequence[str]) -> bool:
-        """Whether one of the words is its label, or its backend, which means it with
-        any settings.
+        """Return whether one of the words is this label, or the name of its backend, which selects
+        all its settings.
         """
         return self.label in words or self.backend in words
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One attempt and what the judge found. Undefined numbers are inf (−inf for `lower`), so that
-    comparisons fail safe.
+    """One attempt and the judge's result. Undefined numbers are inf (−inf for `lower`), so that
+    comparisons with them err on the safe side.
 
     study, cell              name of the study; key of the cell: a hash of everything that makes it
                              this cell
@@ -127,7 +132,7 @@ class Measurement:
                              its settings
     samples                  seconds of every run of the cell in its process, the first (cold)
                              first. The *_seconds are those of the median of the other runs, or of
-                             the first where it is alone; the answer is the first's
+                             the first if it is the only one; the answer is the first's
     wall_seconds             of the whole cell: starting the process, importing, all runs, judging;
                              0 where nothing ran
     private_within           at budget 0, δ: the bracket is about the estimators private within it
@@ -223,20 +228,20 @@ class Measurement:
 
     @cached_property
     def label(self) -> str:
-        """The solver configuration as typed on the command line: conic, or conic:solver=scs. A
-        submitted one has a mark.
+        """Return the solver configuration as typed on the command line, such as conic or
+        conic:solver=scs. A submitted one has a mark.
         """
         found = Configuration(self.backend, self.settings, environment=self.environment).label
         return f"{found} {SUBMITTED}" if self.submitted else found
 
     @property
     def instance(self) -> str:
-        """Problem and budget: what is to be solved."""
+        """Return the problem and the budget, as typed."""
         return f"{self.problem} {self.budget_word}".rstrip()
 
     @property
     def limit(self) -> str:
-        """How the budget was asked for, and of which measure if it is another than mutual
+        """Return the budget as it was asked for, and its measure unless that is mutual
         information.
         """
         return (
@@ -247,8 +252,8 @@ class Measurement:
 
     @property
     def regime(self) -> str:
-        """perfect, constrained or oblivious; budget 0 is perfect privacy, but not of the gain of an
-        adversary.
+        """Return perfect, constrained or oblivious. Budget 0 is perfect privacy, except for the
+        gain of an adversary.
         """
         if self.budget_nats == 0.0 and all(
             measure_of(word).separates for word in self.measure.split(" and ")
@@ -258,28 +263,30 @@ class Measurement:
 
     @property
     def certified(self) -> bool:
-        """Success: the judge proved the asked gap, and the answer kept the budget."""
+        """Return whether the judge certified the requested gap and the answer kept the budget."""
         return self.status is Status.CERTIFIED
 
     @property
     def answered(self) -> bool:
-        """Whether there is a certified bracket, however wide."""
+        """Return whether there is a certified bracket, regardless of its width."""
         return math.isfinite(self.upper)
 
     @property
     def seconds(self) -> float:
-        """Lowering, solving and lifting: the backend's own time, without the judge."""
+        """Return the backend's own time: lowering, solving and lifting, without the judge."""
         return self.lower_seconds + self.solve_seconds + self.lift_seconds
 
     @property
     def shared(self) -> bool:
-        """Whether it ran beside others, or on a machine that may run other things."""
+        """Return whether the cell ran concurrently with others, or on a machine that may run other
+        programs.
+        """
         return self.executor not in ("", "local")
 
     @property
     def timings(self) -> tuple[float, ...]:
-        """Seconds of the repeated runs in its process, or of the only one; those that say nothing
-        are left out.
+        """Return the seconds of the repeated runs in its process, or of the only run; zero and
+        infinite times are left out.
         """
         return tuple(
             seconds for seconds in self.samples[1:] or (self.seconds,) if 0.0 < seconds < math.inf
@@ -287,10 +294,11 @@ class Measurement:
 
     @property
     def leakage_over_budget(self) -> float:
-        """What the own answer leaks ÷ budget; 0 without a constraint.
+        """Return the leakage of the backend's own answer ÷ budget; 0 without a constraint.
 
-        At budget 0, to have a scale: its δ ÷ what counts as private, or ‖ΦP‖∞ ÷ 1e-13 in rows of
-        before δ was recorded. Of the gain of an adversary: what it leaks ÷ what counts as nothing.
+        At budget 0 there is no such ratio. There it is the answer's δ ÷ the largest δ that counts
+        as private, or ‖ΦP‖∞ ÷ 1e-13 in rows older than δ. For the gain of an adversary it is the
+        leakage ÷ the tolerance of a gain.
         """
         if not self.answered:
             return math.inf
@@ -303,14 +311,14 @@ class Measurement:
 
     @property
     def violated(self) -> bool:
-        """Whether the own answer broke the privacy budget."""
+        """Return whether the backend's own answer exceeded the privacy budget."""
         if self.budget_nats == 0.0:
             return self.status is Status.VIOLATED_PRIVACY
         return self.answered and self.leakage_over_budget > 1.0 + PRIVACY_TOLERANCE
 
 
 def group_by(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
-    """The items by their keys, both in the order in which they come."""
+    """Group items by their keys; keys and items keep the order in which they come."""
     found: dict[_Key, list[_Item]] = {}
     for item in items:
         found.setdefault(key(item), []).append(item)
@@ -319,10 +327,10 @@ def group_by(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key,
 
 @dataclass(frozen=True)
 class Stakes:
-    """What may be leaked and what the Bayes rule leaks, in the unit of the measure.
+    """The budget and the leakage of the Bayes rule, in the unit of the measure.
 
-    Of several constraints the unit is their budgets: the budget is 1, and the Bayes rule leaks its
-    largest multiple of one.
+    With several constraints the unit is their budgets: the budget is 1, and the leakage of the
+    Bayes rule is its largest multiple of a budget.
     """
 
     measure: str
@@ -332,7 +340,7 @@ class Stakes:
 
     @classmethod
     def of(cls, problem: Problem) -> Stakes:
-        """Those of a problem."""
+        """Return the budget and the Bayes leakage of a problem."""
         budgets = [term.budget.amount for term in problem.terms]
         leaked = problem.bayes_leakages.tolist()
         measure = " and ".join(dict.fromkeys(map(str, problem.measures)))
@@ -342,8 +350,8 @@ class Stakes:
 
 
 def share(leaked: float, budget: float) -> float:
-    """leaked ÷ budget; 0 where nothing is leaked or there is no constraint, inf where nothing may
-    be leaked and is.
+    """Return leaked ÷ budget. It is 0 if nothing is leaked or there is no constraint, and inf if
+    the budget is 0 and something is leaked.
     """
     if leaked == 0.0 or math.isinf(budget):
         return 0.0
@@ -351,8 +359,8 @@ def share(leaked: float, budget: float) -> float:
 
 
 def landmarks(problem: Problem) -> dict[str, Any]:
-    """Sizes, budget and landmarks of a problem, by the names of records; amounts of leakage as
-    `Stakes` counts them.
+    """Return the sizes, the budget and the landmarks of a problem by the names of records; leakages
+    are in the units of `Stakes`.
     """
     stakes = Stakes.of(problem)
     return {
@@ -378,7 +386,9 @@ COLUMNS = tuple(each.name for each in fields(Measurement))
 
 
 def to_record(row: Measurement) -> dict[str, str | int | float | None]:
-    """The row as plain values by column: mappings as JSON text, what is not finite as None."""
+    """Return the row as plain values by column: mappings become JSON text, and values that are not
+    finite become None.
+    """
     values = ((name, getattr(row, name)) for name in COLUMNS)
     return {
         name: json.dumps(value, sort_keys=True, ensure_ascii=False)
@@ -389,10 +399,10 @@ def to_record(row: Measurement) -> dict[str, str | int | float | None]:
 
 
 def from_record(record: Mapping[str, Any], where: str) -> Measurement:
-    """The row of a record, whose values may be text. `where` names the place for messages.
+    """Return the row of a record, whose values may be text. `where` names the place for messages.
 
-    Columns that are not known are ignored, and those with defaults may be missing. Raises FileError
-    for a required column that is missing or a value that is not of its kind.
+    Unknown columns are ignored, and columns with defaults may be missing. Raises FileError for a
+    required column that is missing or a value of the wrong kind.
     """
     found: dict[str, Any] = {}
     for each in fields(Measurement):
@@ -466,8 +476,8 @@ def write_csv(rows: Iterable[Measurement], path: Path) -> None:
 
 
 def read_csv(path: Path) -> list[Measurement]:
-    """The rows of a `.csv` or `.csv.gz`; FileError, naming the line, where it is not what
-    `write_csv` writes.
+    """Return the rows of a `.csv` or `.csv.gz` file. Raises FileError, naming the line, if its
+    content is not what `write_csv` writes.
     """
     text = read_text(path, _LARGEST_FILE)
     if not text:
@@ -488,8 +498,8 @@ def read_csv(path: Path) -> list[Measurement]:
 
 
 def reference_measurements(name: str = "measurements") -> list[Measurement]:
-    """The results shipped with the package: of the default study, or of the study of "measures" if
-    there are any yet.
+    """Return the results shipped with the package: those of the default study, or those of the
+    study "measures", which may be empty.
     """
     path = Path(__file__).with_name("reference") / f"{name}.csv.gz"
     return read_csv(path) if name == "measurements" or path.exists() else []

@@ -8,7 +8,7 @@
     BUDGET    fraction=0.5 | budget=0.01 | equivocation=0.3 | perfect | own in study files; the
               command line has flags
 
-Between commas, a piece without "=" continues the value before it: paper-single:edges=.2,.5,.8 is
+Between commas, a piece without "=" continues the value before it: paper-single:edges=0.2,0.5,0.8 is
 one parameter. Errors raise InputError (FileError for files).
 """
 
@@ -35,7 +35,7 @@ from discreet.storage.writing import shown_path
 
 
 def read_budget(word: str) -> Budget:
-    """The budget of a word of a study file."""
+    """Return the budget that a word of a study file specifies."""
     if word in ("own", "perfect"):
         return Budget(perfect=word == "perfect")
     kind, _, value = word.partition("=")
@@ -50,19 +50,19 @@ def read_budget(word: str) -> Budget:
 
 
 def is_file(spec: str) -> bool:
-    """Whether a problem is meant as a problem file: by its suffix or because it has a
-    folder in it.
+    """Return whether a specification means a problem file, by its suffix or because it contains a
+    folder.
     """
     return spec.endswith(".npz") or (("/" in spec or "\\" in spec) and not is_table(spec))
 
 
 def is_table(spec: str) -> bool:
-    """Whether a problem is meant as a table of people, with or without parameters."""
+    """Return whether a specification means a table of people, with or without parameters."""
     return tables.is_table(spec) or tables.is_table(spec.partition(":")[0])
 
 
 def files(specs: Iterable[str]) -> list[str]:
-    """The files among the problems: of tables without the parameters."""
+    """Return the files among the specifications, without the parameters of tables."""
     return [
         spec.partition(":")[0] if is_table(spec) else spec
         for spec in specs
@@ -78,12 +78,13 @@ def problem(
     *,
     default_budget: float | None = None,
 ) -> Problem:
-    """The problem of a specification, its parameters overridden by `parameters`, under a budget if
-    one is given.
+    """Build the problem of a specification, with its parameters overridden by `parameters`, under
+    `budget` if one is given.
 
-    measure: of the budget; a catalog problem takes it as a parameter too. Without a budget a
-    catalog problem has its default one, a table half of what the Bayes rule leaks, and a file its
-    own (FileError if it has none and no `default_budget`, in nats, stands for it).
+    `measure` is the measure of the budget; a catalog problem also accepts it as a parameter.
+    Without a budget, a catalog problem has its default budget, a table half of the Bayes rule's
+    leakage, and a file its own. Raises FileError if a file has no budget and no `default_budget`,
+    in nats, is given.
     """
     chosen = budget or Budget()
     if is_file(spec):
@@ -137,9 +138,10 @@ _NUMBERS: dict[str, Callable[[str], Any]] = {
 def _of_table(
     spec: str, parameters: Mapping[str, Any], budget: Budget, measure: str | None
 ) -> Problem:
-    """The problem of a table in a file; its parameters are the arguments of `Problem.from_frame`.
+    """Build the problem of a table in a file. The parameters are the arguments of
+    `Problem.from_frame`.
 
-    Several columns are separated by commas; bins.COLUMN and edges.COLUMN are those of one column.
+    Several columns are separated by commas; bins.COLUMN and edges.COLUMN apply to one column.
     """
     path, inline = read(spec, "table")
     given: dict[str, Any] = {}
@@ -191,8 +193,8 @@ def _of_table(
 
 
 def configurations(text: str) -> list[Configuration]:
-    """Backends with settings, and requirements of an environment after an @, separated by commas:
-    tilt,conic:solver=scs@scs==3.2.0.
+    """Parse backends with settings, and requirements of an environment after an @, separated by
+    commas: tilt,conic:solver=scs@scs==3.2.0.
     """
     specs: list[str] = []
     for piece in split_list(text):
@@ -215,12 +217,16 @@ def _configuration(spec: str) -> Configuration:
 
 
 def settings(words: Mapping[str, str]) -> dict[str, Any]:
-    """Words as settings of a backend: integers, numbers, true, false and none are read as such."""
+    """Parse words as settings of a backend: integers, numbers, true, false and none are read as
+    such.
+    """
     return {key: _value(text) for key, text in words.items()}
 
 
 def read(spec: str, what: str) -> tuple[str, dict[str, str]]:
-    """The name and the values of name:key=value,key=value; `what` names its kind in messages."""
+    """Return the name and the values of name:key=value,key=value; `what` names its kind in
+    messages.
+    """
     name, _, inline = spec.partition(":")
     pieces: list[str] = []
     for piece in filter(None, inline.split(",")):
@@ -232,7 +238,7 @@ def read(spec: str, what: str) -> tuple[str, dict[str, str]]:
 
 
 def pairs(words: Iterable[str], where: str) -> dict[str, str]:
-    """key=value words as a dictionary; a key given twice is an error."""
+    """Parse key=value words as a dictionary; a key given twice is an error."""
     found: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
@@ -246,7 +252,7 @@ def pairs(words: Iterable[str], where: str) -> dict[str, str]:
 
 
 def split_list(text: str) -> list[str]:
-    """Words separated by commas, without empty ones."""
+    """Return the words separated by commas, without empty ones."""
     return [word.strip() for word in text.split(",") if word.strip()]
 
 

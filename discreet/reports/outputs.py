@@ -1,7 +1,7 @@
 """Files and folders of outputs.
 
 A folder of outputs holds a manifest with the SHA-256 of every file written. A file that is not in
-it, or that has been changed since, is replaced only where that is asked for.
+the manifest, or that has changed since, is replaced only on request.
 """
 
 from __future__ import annotations
@@ -94,10 +94,11 @@ def write_folder(
     *,
     overwrite: bool = False,
 ) -> tuple[Path, ...]:
-    """Write files by name into a folder, made if need be, with a manifest that also holds `record`.
+    """Write files by name into a folder, which is created if necessary, with a manifest that also
+    holds `record`.
 
-    Raises FileError, and changes nothing, when a name is taken by a file that was not made here or
-    has been changed since (unless it is to be overwritten), or when the folder cannot be written.
+    Raises FileError, and changes nothing, if a name is taken by a file that was not made here or
+    has changed since (unless it is to be overwritten), or if the folder cannot be written.
     """
     directory = Path(folder)
     check_folder(directory, contents, overwrite=overwrite)
@@ -127,7 +128,9 @@ def _manifest(record: Mapping[str, Any], digests: Mapping[str, list[str]]) -> st
 
 
 def _known_digests(directory: Path, overwrite: bool) -> dict[str, list[str]]:
-    """Digests of the files made here before, by name; a manifest that is not one says nothing."""
+    """Return the digests of the files made here before, by name; a file that is not a manifest
+    yields none.
+    """
     path = directory / MANIFEST
     if not path.exists() and not path.is_symlink():
         return {}

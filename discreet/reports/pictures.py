@@ -24,8 +24,8 @@ from discreet.showing.figures import Figure, Series
 
 @dataclass(frozen=True)
 class _Mark:
-    """An attempt on the line of its configuration: its number, value, what the value means, and
-    words.
+    """One attempt on the line of its configuration: its number, its value, what the value means,
+    and its description.
     """
 
     number: int
@@ -36,8 +36,8 @@ class _Mark:
 
 
 def tones(found: Sequence[Trial]) -> dict[str, int]:
-    """A tone for every solver configuration, the same in all pictures; the native solver first,
-    those never tried last.
+    """Return a tone for every solver configuration, the same in all figures; the native solver
+    comes first, configurations that were never tried come last.
     """
     tried = labels_of(found)
     names = sorted(
@@ -47,23 +47,24 @@ def tones(found: Sequence[Trial]) -> dict[str, int]:
 
 
 _FLOOR = 1e-16
-"""Nats beyond a budget, and deviations, that are drawn as none: what rounding leaves of
-probabilities.
+"""Excesses in nats, and deviations, up to the rounding of probabilities, which are drawn as
+zero.
 """
 
 _KEPT = {"keeps the budget": 2, "up to 1 % beyond": 3, "more than 1 % beyond": 1}
-"""What an answer does to a positive budget, and the tone of its mark."""
+"""Classes of an answer under a positive budget, with the tones of their marks."""
 
 _PRIVATE = {"exactly private": 2, "within a tolerance": 3, "not private": 1}
-"""The same at perfect privacy."""
+"""Classes of an answer at perfect privacy, with the tones of their marks."""
 
 
 def leakage_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figure:
-    """What every answer called solved leaks beyond its positive budget: one line for each
-    configuration, in nats.
+    """Draw the leakage beyond the positive budget of every answer that was called solved: one line
+    for each configuration, in nats.
 
-    The amount says how much harm is done; its tone, whether it is more than a solver's rounding.
-    The words beside a line count its marks, except on a page, where the filters change them.
+    The position of a mark shows the amount, its tone whether the amount exceeds a solver's
+    rounding. The text next to a line counts its marks, except on a page, where the filters change
+    them.
     """
     claims = [
         (number, row)
@@ -93,8 +94,8 @@ def leakage_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figu
 
 
 def perfect_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figure:
-    """What every answer called solved reveals at perfect privacy: the largest relative change of a
-    probability by a guess.
+    """Draw the largest relative change of a probability by a guess, for every answer that was
+    called solved at perfect privacy.
 
     Rows that do not record it are left out.
     """
@@ -130,9 +131,11 @@ def _count(marks: Sequence[_Mark], counted: bool) -> str:
 def _with_claims(
     figure: Figure, marks: Sequence[_Mark], tones_of: Mapping[str, int], broken: str
 ) -> Figure:
-    """One line for each configuration, the worst below; no series if all values are drawn as none.
+    """Draw one line for each configuration, with the worst at the bottom; no series if no value
+    exceeds the floor.
 
-    broken   the words after the number of marks that break what was asked for; empty: none
+    broken   the text after the number of marks that exceed the budget; an empty text shows no
+             number
     """
     own = group_by(marks, lambda mark: mark.row.label)
     worst = {label: max(_FLOOR, *(mark.value for mark in own[label])) for label in own}
@@ -159,7 +162,7 @@ def _with_claims(
 
 
 def gap_figure(rows: Sequence[Measurement]) -> Figure:
-    """The width of every certified bracket relative to its upper end: one line for each
+    """Draw the width of every certified bracket relative to its upper end: one line for each
     configuration.
     """
     answered = [row for row in rows if row.answered]
@@ -196,11 +199,11 @@ def _drawn_gap(row: Measurement) -> float:
 def _strips(
     figure: Figure, marks: Sequence[_Mark], tones_of: Mapping[str, int], lines: Mapping[str, str]
 ) -> Figure:
-    """The figure with a line for each configuration, and its marks spread a little so that none
-    hides another.
+    """Return the figure with a line for each configuration, and its marks spread slightly so that
+    none hides another.
 
-    tones_of  kind of mark -> its tone
-    lines     configuration -> the words next to its line
+    tones_of  dictionary from a kind of mark to its tone
+    lines     dictionary from a configuration to the text next to its line
     """
     spread = (0.0, -0.18, 0.18, -0.32, 0.32)
     lanes = list(lines)
@@ -229,11 +232,11 @@ SIZE_WORDS = {
     "sensors": ("sensors M", "M"),
     "alphabet": ("n = m", "n"),
 }
-"""What is measured against: its words, and its letter."""
+"""Sizes on the horizontal axis: the words and the letter of each."""
 
 
 def sweep_figure(sweep: SizeSweep, tone: Mapping[str, int]) -> Figure:
-    """Seconds against size in one sweep, certified answers only, with the lines that are fitted."""
+    """Draw the seconds of certified answers against size in one sweep, with the fitted lines."""
     words, letter = SIZE_WORDS[sweep.size]
     fits = {fit.contestant: fit for fit in sweep.fits}
     series = []
@@ -274,11 +277,11 @@ def sweep_figure(sweep: SizeSweep, tone: Mapping[str, int]) -> Figure:
 def precision_figure(
     rows: Sequence[Measurement], tone: Mapping[str, int], control: float | None = None
 ) -> Figure:
-    """Seconds against the certified gap achieved, one mark for each answer that kept its budget.
+    """Draw the seconds against the certified gap, one mark for each answer that kept its budget.
 
     Answers whose times are not comparable are left out.
 
-    control   its median, of these rows unless it is given
+    control   the median seconds of the control; computed from these rows by default
     """
     control = control_of(rows) if control is None else control
     kept = [
@@ -330,7 +333,7 @@ _PROFILES = {
 
 
 def profile_figure(name: str, profiles: Sequence[Profile], tone: Mapping[str, int]) -> Figure:
-    """The "performance" or "data" profiles; without series when nothing was solved."""
+    """Draw the "performance" or "data" profiles; the figure has no series if nothing was solved."""
     reached = sorted(
         (profile for profile in profiles if profile.at),
         key=lambda profile: tone[profile.contestant],

@@ -1,4 +1,4 @@
-"""A bar for long work, in a terminal or a notebook, by rich."""
+"""A progress bar for long computations, in a terminal or a notebook, by rich."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def progress() -> Iterator[Callable[[int, int | None, str], None]]:
-    """A bar on standard error or in the notebook while the block runs: yields the function that
-    `watch=` wants.
+    """Show a progress bar on standard error or in the notebook while the block runs, and yield the
+    function to pass as `watch=`.
 
         with ds.progress() as watch:
             curve = ds.frontier(problem, watch=watch)
 
-    It is given how much is done, of how much (None: not known), and what runs now. The bar goes
-    when the block ends.
+    The function takes how much is done, of how much (None if unknown), and what is running now. The
+    bar is removed when the block ends.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.table import Column
 
-    # What runs now is cut where the terminal ends, and no number.
+    # Only the description is cut at the end of the terminal's line; the numbers never are.
     rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
     words = TextColumn("{task.description}", markup=False, table_column=rest)
     columns = (BarColumn(24), MofNCompleteColumn(), TimeElapsedColumn(), words)

@@ -1,8 +1,9 @@
-"""The published snapshot: a folder that GitHub shows, with Markdown, SVG figures and CSV, made from
-measurements.
+"""The published snapshot: a folder with Markdown, SVG figures and CSV that GitHub displays, made
+from measurements.
 
-Equal rows give equal bytes in any order. It contains no path and no user name of a machine: file
-problems are named by their last part, messages lose their paths, and tracebacks are left out.
+Equal rows give equal bytes in any order. The snapshot contains no path and no user name of a
+machine: file problems are named by their last part, messages lose their paths, and tracebacks are
+left out.
 """
 
 from __future__ import annotations
@@ -60,12 +61,12 @@ def publish(
     *,
     overwrite: bool = False,
 ) -> tuple[Path, ...]:
-    """Write the snapshot of these rows, and of asv's results over commits, into a folder, made if
-    need be; the paths.
+    """Write the snapshot of these rows, and of asv's results over commits, into a folder, which is
+    created if necessary, and return the paths.
 
-    Raises InputError without rows; FileError, changing nothing, when a name is taken by a file that
-    was not made here or has been changed since (unless it is to be overwritten), or when the folder
-    cannot be written.
+    Raises InputError without rows; FileError, changing nothing, if a name is taken by a file that
+    was not made here or has changed since (unless it is to be overwritten), or if the folder cannot
+    be written.
     """
     if not rows:
         raise InputError(
@@ -198,7 +199,7 @@ def _page(
 
 
 def _growth(sweeps: Iterable[Mapping[str, Any]]) -> Iterable[Part]:
-    """Fits and crossovers of the widest constrained sweep of each kind of size."""
+    """Yield fits and crossovers of the widest constrained sweep of each kind of size."""
     widest: dict[str, Mapping[str, Any]] = {}
     for sweep in sweeps:
         if sweep["constrained"] and sweep["fits"]:
@@ -229,7 +230,9 @@ def _growth(sweeps: Iterable[Mapping[str, Any]]) -> Iterable[Part]:
 
 
 def _means(found: Sequence[Mapping[str, Any]]) -> Iterable[Part]:
-    """The means for each charge of a failure, and over the tasks that all certified."""
+    """Yield the means for each charge of a failure, and over the tasks that all configurations
+    certified.
+    """
     titles: dict[float | None, str] = {
         k: f"A failure counts as {k:g} × its time limit" for k in PENALTIES
     }

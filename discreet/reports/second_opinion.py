@@ -1,6 +1,4 @@
-"""What `verify` says of a solution with a certificate: one sentence for everything that it
-contradicts.
-"""
+"""Comparison of a solution's certificate with `verify`: one sentence for every contradiction."""
 
 from __future__ import annotations
 
@@ -32,11 +30,11 @@ others up to 4 δ.
 
 
 def second_opinion(solution: Solution, gap: float) -> tuple[Verification | None, list[str]]:
-    """What is proven of the answer of a solution, and a sentence for every contradiction to its
-    certificate.
+    """Verify the answer of a solution, and return the verification and a sentence for every
+    contradiction to its certificate.
 
-    None without python-flint, without a certificate, and for what `verify` refuses, which is a
-    contradiction.
+    The verification is None without python-flint, without a certificate, and if `verify` refuses
+    the answer, which counts as a contradiction.
     """
     if solution.certificate is None:
         return None, []
@@ -50,12 +48,12 @@ def second_opinion(solution: Solution, gap: float) -> tuple[Verification | None,
 
 
 def contradictions(solution: Solution, found: Verification, gap: float) -> list[str]:
-    """A sentence for everything in the certificate of a solution, of whatever status, that `verify`
-    contradicts.
+    """Return a sentence for every number in the certificate of a solution, of whatever status, that
+    `verify` contradicts.
 
-    The certificate's numbers must hold but for the outward rounding of what `verify` shows. At
-    budget 0 the estimator of the solution's file must be exactly private, or private within the
-    number that the certificate states.
+    The numbers of the certificate must hold up to the outward rounding of the numbers that `verify`
+    shows. At budget 0 the estimator of the solution's file must be exactly private, or private
+    within the number that the certificate states.
     """
     judged = solution.certificate
     assert judged is not None  # it is what was verified
@@ -90,8 +88,8 @@ def _privacy_faults(judged: Certificate, found: Verification) -> list[str]:
 
 
 def _term_faults(judged: TermLeakage, stated: float, found: TermVerification) -> list[str]:
-    """What is wrong about one constraint; stated: how private the answer is said to be, ∞ if it
-    need not be.
+    """Return the faults of one constraint; `stated` is the δ within which the answer is stated to
+    be private, ∞ if it need not be.
     """
     low, high = found.leakage
     share = found.deviation[0]
@@ -119,11 +117,11 @@ def _term_faults(judged: TermLeakage, stated: float, found: TermVerification) ->
 
 
 def _relaxation(solution: Solution, judged: Certificate) -> Fraction:
-    """δ max_i min_c Σ_j π_j |t_ij − c|: by how much the bound is lower for all estimators private
-    within δ.
+    """Return δ max_i min_c Σ_j π_j |t_ij − c|, by which the bound is lower for all estimators
+    private within δ.
 
-    Of several constraints, and of groups of rows, it is a sum over those that ask for perfect
-    privacy. For all that leak at most δ of an adversary's gain it is μ (e^δ − 1).
+    With several secrets, or groups of rows, it is the sum over the constraints that ask for perfect
+    privacy. If an adversary's gain may leak up to δ, it is μ (e^δ − 1).
     """
     gains = Fraction(0)
     ceilings = [each.leakage_ceiling for each in judged.terms]

@@ -1,4 +1,4 @@
-"""How numbers are written: the same words in the terminal, on the page and in the pictures."""
+"""Formatting of numbers and sentences, shared by the terminal, the pages and the pictures."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ SHARED = "other work may have slowed this attempt, so its time is not compared"
 
 
 def excess(row: Measurement) -> str:
-    """True leakage of a row's own answer against its budget: 2.03 ×, 1 + 3·10⁻⁷, 1 − 2·10⁻¹².
+    """Return the true leakage of a row's own answer relative to its budget: 2.03 ×, 1 + 3·10⁻⁷, 1 −
+    2·10⁻¹².
 
-    At budget 0: "exactly private", "private within 10⁻¹⁵", the largest relative change of a
-    probability by a guess, or ‖ΦP‖ where that was not recorded.
+    At budget 0, return "exactly private", "private within 10⁻¹⁵", or ΦP with ‖ΦP‖ for rows that do
+    not record δ.
     """
     if not row.answered or math.isinf(row.budget_nats):
         return NOTHING
@@ -68,8 +69,8 @@ def excess(row: Measurement) -> str:
 
 
 def beyond(row: Measurement) -> str:
-    """By how much a row's own answer leaks more than its budget, after a comma; nothing for perfect
-    privacy.
+    """Return the leakage of a row's own answer beyond its budget, after a comma; the text is empty
+    for perfect privacy.
     """
     if row.regime == "perfect" or row.own_leakage_nats <= row.budget_nats:
         return ""
@@ -80,7 +81,7 @@ def beyond(row: Measurement) -> str:
 
 
 def budget(limit: LeakageBudget) -> str:
-    """A budget; of mutual information in nats and bits."""
+    """Describe a budget; a budget of mutual information is given in nats and bits."""
     if limit.perfect:
         return "perfect privacy (budget 0)"
     if limit.oblivious:
@@ -91,8 +92,8 @@ def budget(limit: LeakageBudget) -> str:
 
 
 def measures(able: Capabilities) -> str:
-    """The measures besides mutual information whose budgets a backend serves, and whether several
-    constraints.
+    """Describe the measures besides mutual information whose budgets a backend serves, and whether
+    it serves several constraints.
     """
     names = {OTHERS: "all", LINEAR: "linear", frozenset[str](): NOTHING}
     served = able.measures
@@ -102,7 +103,7 @@ def measures(able: Capabilities) -> str:
 
 
 def agreement(pairs: int, against: int) -> str:
-    """How many pairs of certified brackets exclude one another, in a sentence."""
+    """State how many pairs of certified brackets exclude one another."""
     if not pairs:
         return (
             "No two backends answered the same problem with brackets that are tight enough to "
@@ -117,8 +118,8 @@ def agreement(pairs: int, against: int) -> str:
 
 
 def verified(certified: int, asked: int, contradicted: int) -> str:
-    """Of how many certified answers `verify` was asked, and how many certificates it contradicts,
-    in a sentence.
+    """State how many certified answers `verify` was given, and how many certificates it
+    contradicts.
     """
     return (
         f"discreet verify was asked about {asked} of {certified} certified answers, and "
@@ -127,9 +128,7 @@ def verified(certified: int, asked: int, contradicted: int) -> str:
 
 
 def shared(count: int, total: int, compared: int, executors: Sequence[str], hosts: int) -> str:
-    """How many attempts ran beside others, and how many of their times are compared,
-    in a sentence.
-    """
+    """State how many attempts were shared, and how many of their times are compared."""
     where = f"{', '.join(executors)}, {hosts} host{'s' * (hosts != 1)}"
     return (
         f"{count} of {total} attempts may have run beside other work ({where}). Times of "
@@ -140,7 +139,9 @@ def shared(count: int, total: int, compared: int, executors: Sequence[str], host
 
 
 def noise(floor: float | None) -> str:
-    """What the noise floor means for differences of times; None or nan without repeats."""
+    """State how large a difference of times is noise according to the noise floor; None or nan
+    means that no trial was repeated.
+    """
     if floor is None or math.isnan(floor):
         return "No trial was repeated: how much of a difference is noise is not known."
     test = "(95th percentile of an A/A test)"
@@ -151,7 +152,7 @@ def noise(floor: float | None) -> str:
 
 
 def facts(problem: Problem) -> str:
-    """One line about a problem."""
+    """Describe a problem in one line."""
     return (
         f"{problem.n} private values, {problem.m} guesses, {problem.N:,} outcomes; "
         f"{budgets(problem)}; "
@@ -161,12 +162,14 @@ def facts(problem: Problem) -> str:
 
 
 def budgets(problem: AnyProblem) -> str:
-    """Those of all constraints."""
+    """Describe the budgets of all constraints."""
     return ", ".join(budget(term.budget) for term in problem.terms)
 
 
 def bayes_leakages(problem: Problem, figures: int) -> str:
-    """What the Bayes rule leaks, by each of the constraints, in so many significant figures."""
+    """State the leakage of the Bayes rule under each constraint, with `figures` significant
+    digits.
+    """
     amounts = zip(problem.bayes_leakages, problem.terms, strict=True)
     return " and ".join(
         (f"{numerals.number(leaked, figures)} {term.measure.unit}").rstrip()

@@ -29,7 +29,7 @@ from discreet.storage.texts import check_ordinary
 from discreet.storage.writing import replacing, shown_path
 
 DEFAULT_MAX_BYTES = 1 << 31
-"""Most bytes of array data a file may declare: 2 GiB, about 67 million outcomes at n = m = 2."""
+"""Default limit of the array data in a file: 2 GiB, about 67 million outcomes at n = m = 2."""
 
 
 _DAMAGED = (
@@ -42,13 +42,13 @@ _DAMAGED = (
     LookupError,
     RuntimeError,
 )
-"""What reading damaged files raises; RuntimeError is zipfile's word for an encrypted member."""
+"""Exceptions raised by damaged files; zipfile raises RuntimeError for an encrypted member."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """The members of a file: arrays (float64 when read, any numbers when mapped) and
-    texts by name.
+    """The members of a file: arrays (float64 when read, any numbers when mapped) and texts by
+    name.
     """
 
     arrays: Mapping[str, np.ndarray[Any, Any]]
@@ -57,7 +57,7 @@ class Archive:
 
 @dataclass(frozen=True)
 class _ArrayHeader:
-    """How the content of an `.npy` lies behind its header of `offset` bytes: in Fortran order or C
+    """The layout of an `.npy` file: its content follows a header of `offset` bytes, in Fortran or C
     order.
     """
 
@@ -84,8 +84,8 @@ def read_archive(
 ) -> Archive:
     """Read every member of an `.npz`; all must be among the named arrays and texts.
 
-    max_bytes bounds the unpacked size of the members. With None there is no bound: arrays are
-    mapped where they lie in the file, which must not be compressed. Raises FileError, one sentence.
+    max_bytes bounds the unpacked size of the members. With None, any size is allowed: arrays are
+    mapped in the file, which must not be compressed. Raises FileError, one sentence.
     """
     where = os.fspath(path)
     if max_bytes is not None:
@@ -121,7 +121,7 @@ def read_archive(
 
 
 def map_npy(where: str) -> np.ndarray[Any, Any]:
-    """The numbers of an `.npy` file, mapped. Raises FileError, and OSError where it cannot be
+    """Return the numbers of an `.npy` file, mapped. Raises FileError, and OSError if it cannot be
     opened.
     """
     check_ordinary(where)
@@ -131,7 +131,7 @@ def map_npy(where: str) -> np.ndarray[Any, Any]:
 
 
 def _map_array(what: str, where: str, layout: _ArrayHeader, start: int) -> np.ndarray[Any, Any]:
-    """The numbers of an `.npy` that begins at byte `start` of a file."""
+    """Return the mapped numbers of an `.npy` that begins at byte `start` of a file."""
     if 0 in layout.shape:
         raise FileError(f"{what} has shape {list(layout.shape)}; give a non-empty array")
     order: Any = "F" if layout.fortran else "C"
@@ -141,7 +141,7 @@ def _map_array(what: str, where: str, layout: _ArrayHeader, start: int) -> np.nd
 
 
 def member_names(path: str | os.PathLike[str]) -> set[str]:
-    """The names of the members of an `.npz`; none for any other file."""
+    """Return the names of the members of an `.npz`; an empty set for any other file."""
     try:
         with _open_zip(os.fspath(path), None) as archive:
             return {name.removesuffix(".npy") for name in archive.namelist()}
@@ -151,18 +151,20 @@ def member_names(path: str | os.PathLike[str]) -> set[str]:
 
 @contextmanager
 def _open_zip(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
-    """The zip file; any error in it, also one found inside the block, becomes one sentence."""
+    """Open a zip file; any error in it, including one raised inside the block, becomes one
+    sentence.
+    """
     try:
         check_ordinary(where)
         size = os.stat(where).st_size
-        structure = 1 << 20  # beside the arrays: far more than a zip file ever needs
+        structure = 1 << 20  # allowance for the structure of a zip file
         if max_bytes is not None and size > max_bytes + structure:
             raise FileError(
                 f"{where} takes {size:,} bytes and the limit is {max_bytes:,}; raise "
                 "max_bytes to read it"
             )
         with open(where, "rb") as stream, zipfile.ZipFile(stream) as archive:
-            # Zipfile itself does not compare.
+            # zipfile does not compare these numbers.
             if _count_announced(stream) != len(archive.infolist()):
                 raise zipfile.BadZipFile(
                     "its directory does not list as many members as it announces"
@@ -185,8 +187,8 @@ def _open_zip(where: str, max_bytes: int | None) -> Iterator[zipfile.ZipFile]:
 
 
 def _count_announced(stream: IO[bytes]) -> int:
-    """The number of members in the closing record of a zip file without a comment."""
-    # The end of central directory; the third field counts the members.
+    """Return the number of members in the closing record of a zip file without a comment."""
+    # The end of central directory record; its third field counts the members.
     record = struct.Struct("<4s6sH10s")
     stream.seek(-record.size, os.SEEK_END)
     signature, _, members, _ = record.unpack(stream.read(record.size))
@@ -194,8 +196,8 @@ def _count_announced(stream: IO[bytes]) -> int:
 
 
 def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
-    """Offset of a member's content: behind its local header, whose name and extra field may differ
-    from the directory's.
+    """Return the offset of the content of a member: after its local header, whose name and extra
+    field may differ from those in the directory.
     """
     stream: Any = archive.fp
     place = stream.tell()
@@ -208,7 +210,7 @@ def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
 def _check_members(
     where: str, archive: zipfile.ZipFile, known: tuple[str, ...]
 ) -> dict[str, zipfile.ZipInfo]:
-    """The members by name, all known, each once, none encrypted."""
+    """Return the members by name after checking that all are known, unique and not encrypted."""
     found: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
@@ -232,7 +234,9 @@ def _check_members(
 
 
 def _read_header(what: str, stream: IO[bytes]) -> tuple[str, bool, tuple[int, ...], int]:
-    """(type, Fortran order, shape, length in bytes) of the header that the stream begins with."""
+    """Return (type, Fortran order, shape, length in bytes) of the header at the beginning of the
+    stream.
+    """
     start = stream.read(8)
     if start[:6] != b"\x93NUMPY" or len(start) < 8 or start[6] not in (1, 2, 3):
         raise FileError(f"{what} is not in NPY format; write it with numpy.savez")
@@ -260,8 +264,8 @@ def _read_header(what: str, stream: IO[bytes]) -> tuple[str, bool, tuple[int, ..
 
 
 def _layout(what: str, stream: IO[bytes], size: int, *, text: bool = False) -> _ArrayHeader:
-    """The layout of the numbers (or the text) of an `.npy` of `size` bytes; the stream is left
-    after the header.
+    """Return the layout of the numbers (or the text) of an `.npy` of `size` bytes; the stream is
+    left after the header.
     """
     type_, fortran, shape, offset = _read_header(what, stream)
     if text and (re.fullmatch(r"'[<>]U[0-9]{1,7}'", type_, re.ASCII) is None or shape != ()):
@@ -293,8 +297,8 @@ def _read_text(what: str, stream: IO[bytes], size: int) -> str:
 
 
 def _read_data(what: str, stream: IO[bytes], layout: _ArrayHeader) -> bytearray:
-    """The bytes of the array, allocated as read, so that a false size costs no memory. Reads to the
-    end for the checksum.
+    """Return the bytes of the array, allocated as they are read, so that a false size costs no
+    memory. Reads to the end to verify the checksum.
     """
     data = bytearray()
     while chunk := stream.read(min(1 << 22, layout.bytes - len(data) + 1)):
@@ -324,7 +328,7 @@ def write_archive(
 
 
 def new_array(stream: IO[bytes], shape: tuple[int, ...]) -> np.memmap[Any, np.dtype[np.float64]]:
-    """An `.npy` array of float64, of zeros so far, mapped from an empty file open for reading and
+    """Return an `.npy` array of float64 zeros, mapped from an empty file open for reading and
     writing.
     """
     np.lib.format.write_array_header_1_0(

@@ -1,5 +1,5 @@
-"""Reading text files of others: only ordinary files, only up to a size, and every error is one
-sentence.
+"""Reading text files from other programs: only ordinary files, only up to a size, and every error
+is one sentence.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from discreet.storage.writing import PathLike, shown_path
 
 
 def check_ordinary(path: PathLike) -> None:
-    """Raise FileError for what is there and is no ordinary file, such as a pipe, which would be
-    waited for.
-    """
+    """Raise FileError for anything but an ordinary file, such as a pipe, which could block."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError) as error:
@@ -41,8 +39,8 @@ def not_utf8(path: PathLike, fault: UnicodeDecodeError) -> FileError:
 
 
 def read_text(path: PathLike, most: int) -> str:
-    """The text of a file, of one that ends in .gz after unpacking; FileError if it has over `most`
-    bytes or is no UTF-8.
+    """Return the text of a file, which is unpacked if its name ends in .gz; FileError if it has
+    over `most` bytes or is not UTF-8.
     """
     check_ordinary(path)
     try:

@@ -1,9 +1,9 @@
-"""Output files: checked before work begins, replaced only where discreet made them, written whole
-or not at all.
+"""Output files: checked before work begins, replaced only if discreet wrote them, written whole or
+not at all.
 
-Writing goes to a temporary file in the same folder, which takes the place of the target once it is
-complete and on disk. Temporary files and folders are locked while they are in use. Those that a
-killed run has left are not, and later runs remove them.
+A temporary file in the same folder replaces the target once it is complete and on disk. Temporary
+files and folders are locked while they are in use. Killed runs leave unlocked ones, which later
+runs remove.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from discreet.errors import FileError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Made: TypeAlias = Callable[[Path], bool]
-"""Whether discreet made a file: called with the path of an existing ordinary one."""
+"""A function that returns True if discreet wrote a file, given the path of an ordinary file."""
 
-_PREFIX = ".discreet-"  # of the names of temporary files and folders
+_PREFIX = ".discreet-"  # prefix of the names of temporary files and folders
 
 
 def path_text(path: PathLike) -> str:
-    """A path as text; FileError for anything else."""
+    """Return a path as text; FileError for anything else."""
     if not isinstance(path, str | os.PathLike):
-        raise FileError(f"{brief(path)} is no path; give the name of a file")
+        raise FileError(f"{brief(path)} is not a path; give the name of a file")
     return os.fspath(path)
 
 
 def shown_path(path: PathLike) -> str:
-    """A path as messages show it: at most a line."""
+    """Return a path as shown in messages: at most one line."""
     text = path_text(path)
     return text if text.isprintable() and 0 < len(text) <= 200 else brief(text)
 
 
 def marked(*marks: str) -> Made:
-    """Recognises text files, also compressed ones, by one of the marks within their first 4096
-    bytes.
+    """Return a function that recognises text files, also compressed ones, by one of the marks
+    within their first 4096 bytes.
     """
 
     def made(path: Path) -> bool:
@@ -63,12 +63,12 @@ def marked(*marks: str) -> Made:
 def check_output(
     path: PathLike, made: Made | None, *, inputs: Iterable[PathLike] = (), overwrite: bool = False
 ) -> Path:
-    """The path of a file to be written, checked before work begins.
+    """Return the path of a file to be written, checked before work begins.
 
     made: recognises the files that may be replaced; None for files that carry no mark
 
     Raises FileError for a path that cannot be written, that is not an ordinary file, or that is one
-    of `inputs`; and for a file that may not be replaced, unless it is to be overwritten.
+    of `inputs`; and for a file that discreet did not write, unless `overwrite` is set.
     """
     target = Path(path_text(path))
     with refusals(path):
@@ -106,7 +106,7 @@ def try_writing(folder: Path) -> None:
 
 @contextmanager
 def refusals(path: PathLike) -> Iterator[None]:
-    """Turns an error of the system about a path into one sentence, a FileError."""
+    """Turn an error of the operating system about a path into one sentence, a FileError."""
     shown = shown_path(path)
     if "\0" in path_text(path):
         raise FileError(
@@ -123,7 +123,7 @@ def refusals(path: PathLike) -> Iterator[None]:
 
 
 def _is_there(target: Path) -> bool:
-    """Whether a file is there; FileError for anything but an ordinary file."""
+    """Return True if a file exists; FileError for anything but an ordinary file."""
     try:
         mode = target.lstat().st_mode
     except FileNotFoundError:
@@ -145,11 +145,11 @@ def _is_there(target: Path) -> bool:
 
 @contextmanager
 def replacing(path: PathLike, *, overwrite: bool) -> Iterator[IO[bytes]]:
-    """A new file, open for reading and writing, that takes the place of `path` once the block ends
-    without an exception.
+    """Open a new file for reading and writing, which replaces `path` once the block ends without an
+    exception.
 
     Raises FileError if the target exists and may not be overwritten or is not an ordinary file, or
-    if the system does not let it be written.
+    if the operating system does not permit writing.
     """
     target = Path(path_text(path))
     with refusals(path):
@@ -158,7 +158,7 @@ def replacing(path: PathLike, *, overwrite: bool) -> Iterator[IO[bytes]]:
         _is_there(target)
         _remove_leftovers(target.parent, "part")
         temporary = target.absolute().with_name(f"{_PREFIX}{secrets.token_hex(8)}.part")
-        # O_EXCL: never somebody else's file; 0o666: the permissions any new file of this user gets.
+        # O_EXCL: never open an existing file; 0o666: the usual permissions of a new file.
         descriptor = os.open(
             temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666
         )
@@ -183,7 +183,7 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def scratch_folder() -> Iterator[str]:
-    """A temporary folder. Those of killed runs are removed first."""
+    """Create a temporary folder, after removing those of killed runs."""
     _remove_leftovers(Path(tempfile.gettempdir()), "scratch")
     with tempfile.TemporaryDirectory(".scratch", _PREFIX, ignore_cleanup_errors=True) as folder:
         if os.name != "posix":
@@ -195,8 +195,8 @@ def scratch_folder() -> Iterator[str]:
 
 
 def lock(descriptor: int) -> bool:
-    """Lock an open file or folder, unless another process has. The lock ends with the process,
-    however that ends.
+    """Lock an open file or folder and return True, or False if another process has locked it. The
+    lock ends with the process, even if it is killed.
     """
     try:
         if os.name == "posix":
@@ -213,7 +213,7 @@ def lock(descriptor: int) -> bool:
 
 
 def _remove_leftovers(place: Path, ending: str) -> None:
-    """Remove temporary files of this user that nobody has locked. New ones stay for a minute: they
+    """Remove unlocked temporary files of this user. Files younger than a minute stay, since they
     may not be locked yet.
     """
     if os.name != "posix":
@@ -234,7 +234,7 @@ def _remove_leftovers(place: Path, ending: str) -> None:
 
 @contextmanager
 def _open_folder(path: Path) -> Iterator[int]:
-    """The descriptor of a file or folder, opened without waiting."""
+    """Yield the descriptor of a file or folder, opened without blocking."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         yield descriptor

@@ -1,22 +1,24 @@
-"""The measures of leakage once more: what an exact joint law leaks, and what tilts prove, by
-rational numbers and balls.
+"""The measures of leakage, implemented a second time: the leakage of an exact joint law, and the
+bounds that tilts prove, by rational numbers and balls.
 
-A guess with the joint masses u_j = Pr(X = x_j, guess), s = Σ_j u_j, says g(u) = s G(q) of X, where
-q = u/s and G(π) = 0. A budget ε bounds, with B = ε or B = e^{cε} − 1,
+A guess with the joint masses u_j = Pr(X = x_j, guess), s = Σ_j u_j, contributes g(u) = s G(q),
+where q = u/s and G(π) = 0. A budget ε bounds, with B = ε or B = e^{cε} − 1,
 
-    a sum      Σ_i g(u_i) ≤ B shares g(u_i) ≤ B for each guess posteriors G(q_i) ≤ B for each guess
+    sum         Σ_i g(u_i) ≤ B
+    shares      g(u_i) ≤ B for each guess
+    posteriors  G(q_i) ≤ B for each guess
 
-A conditional measure adds up Σ_i g(u_i) over groups of rows, each about its own prior. A tilt then
-has a row for each guess and group, and all have one price.
+A conditional measure adds up Σ_i g(u_i) over groups of rows, each with its own prior. A tilt then
+has a row for each guess and group, and all have one multiplier.
 
-A tilt t proves a bound once it is lowered by κ ≥ max over posteriors q of t·q − μ G(q) (a sum), ≥
-Σ_j π_j t_j (shares, at the price Σ_j π_j (t_j − κ)₊), or ≥ the largest t·q that the budget allows
-(posteriors). Every κ here is at least that.
+A tilt t proves a bound after it is lowered by κ ≥ max over posteriors q of t·q − μ G(q) (sum), ≥
+Σ_j π_j t_j (shares, at the price Σ_j π_j (t_j − κ)₊), or ≥ the largest t·q that the budget permits
+(posteriors). Every κ here is at least that large.
 
-An adversary's gain is counted from that of one action w: Σ_i max_k (G u_i)_k ≤ e^ε max_k (G π)_k
-says that Σ_i g(u_i) ≤ B' for g(u) = max_k ((G_k − G_w)·u) / max_k (G π)_k and B' = e^ε − (G π)_w /
-max_k (G π)_k. This holds for every w. Where several actions are best without a guess, that which
-proves most is taken.
+The gain of an adversary is measured relative to one action w: Σ_i max_k (G u_i)_k ≤ e^ε max_k (G
+π)_k means Σ_i g(u_i) ≤ B' for g(u) = max_k ((G_k − G_w)·u) / max_k (G π)_k and B' = e^ε − (G π)_w /
+max_k (G π)_k. This holds for every w. If several actions are best without a guess, the one with the
+best bound is used.
 
 Source: docs/theory.md, section 22, whose letters are used.
 """
@@ -35,25 +37,25 @@ from discreet.verification.exact import arb, ball, ctx, end, outward
 
 _Row = Sequence[Fraction]  # a number for each private value of positive probability
 
-# Rows [m, n], of a law or a tilt, and the prior π that they are about, π_j > 0.
+# Rows [m, n] of a law or a tilt, and their prior π, π_j > 0.
 Group = tuple[Sequence[_Row], _Row]
 
-# e^{cε} with a larger exponent counts as infinite: the budget is then no constraint for the bound
+# e^{cε} with a larger exponent counts as infinite, so that the budget does not affect the bound.
 _FAR = 4096
 
 
 @dataclass(frozen=True)
 class ExactMeasure:
-    """A measure of leakage, by its name.
+    """A measure of leakage in exact arithmetic.
 
+    name       name and parameters
     bounds     what a budget bounds: "sum", "shares" or "posteriors"
     growth     c in B = e^{cε} − 1; 0 for B = ε
     said       (u, π) → g(u), a fraction, inf or a ball
     least      (t, π, μ, w) → κ; for posteriors (t, π, B, w)
-    gains      what an adversary gains by each action [actions, n], if the measure is about one;
-               else empty
-    separates  whether a guess that leaks nothing is independent of X
-    groups     whether it is a sum over groups of rows
+    gains      gain of an adversary by each action [actions, n], if the measure has one; else empty
+    separates  True if zero leakage implies independence of X
+    groups     True if it is a sum over groups of rows
     """
 
     name: str
@@ -66,7 +68,7 @@ class ExactMeasure:
     groups: bool = False
 
     def of_values(self, kept: Sequence[int], n: int) -> ExactMeasure:
-        """The same about some of the n private values."""
+        """Return the measure for the kept private values out of n."""
         if not self.gains:
             return self
         if len(self.gains[0]) != n:
@@ -78,7 +80,9 @@ class ExactMeasure:
 
 
 def measure_of(text: str) -> ExactMeasure:
-    """The measure that a text names, with its parameters; ValueError if there is none."""
+    """Return the measure that a text describes, with its parameters; ValueError if there is
+    none.
+    """
     name, _, rest = text.partition(":")
     key, _, value = rest.partition("=")
     known = ", ".join(
@@ -112,15 +116,15 @@ def measure_of(text: str) -> ExactMeasure:
 def leakage(
     measure: ExactMeasure, groups: Sequence[Group], budget: float
 ) -> tuple[tuple[float, float], bool | None]:
-    """The leakage of joint laws u [m, n], about the prior of each, as an interval; and whether it
-    is at most the budget.
+    """Return the leakage of joint laws u [m, n], each with its prior, as an interval; and whether
+    it is at most the budget.
     """
     guesses = [(row, prior) for law, prior in groups for row in law if any(row)]
     for precision in (2**k for k in range(7, 15)):
         with ctx.workprec(precision):
             amount = _amount(measure, guesses)
             if not isinstance(amount, arb):
-                # Python compares fractions and doubles exactly
+                # Python compares fractions and doubles exactly.
                 inside = math.isinf(budget) or amount <= budget
                 return (outward(amount) if amount < math.inf else (math.inf, math.inf)), inside
             kept = True if amount <= arb(budget) else False if amount > arb(budget) else None
@@ -213,11 +217,11 @@ def _dot(one: _Row, other: _Row) -> Fraction:
 def proven(
     measure: ExactMeasure, groups: Sequence[Group], multiplier: float, budget: float
 ) -> tuple[list[list[float]], Fraction] | None:
-    """Doubles by which rows of tilts [m, n] are lowered, by group, and the cost of the budget; None
-    if nothing is proven.
+    """Return, by group, doubles by which rows of tilts [m, n] are lowered, and the cost of the
+    budget; None if nothing is proven.
 
-    No estimator that keeps the budget errs less than Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl) / τ
-    minus the cost.
+    The error probability of every estimator that satisfies the budget is at least Σ_l min_i (L_il +
+    Σ_j (t_ij − κ_i) a_jl) / τ minus the cost.
     """
     level = _level(measure, budget)
     if budget == 0.0 and measure.separates:
@@ -251,7 +255,7 @@ def _upward(groups: Sequence[Group], shift: Callable[..., Fraction]) -> list[lis
 
 
 def _level(measure: ExactMeasure, budget: float) -> Any:
-    """B, a fraction not below it."""
+    """Return B or a larger fraction."""
     if not measure.growth or math.isinf(budget):
         return budget if math.isinf(budget) else Fraction(budget)
     with ctx.workprec(256):
@@ -260,7 +264,9 @@ def _level(measure: ExactMeasure, budget: float) -> Any:
 
 
 def _baselines(measure: ExactMeasure, prior: _Row) -> list[tuple[int, Fraction]]:
-    """Actions w that are best without a guess, but for rounding, with (G π)_w / max_k (G π)_k."""
+    """Return the actions w that are best without a guess, up to rounding, with (G π)_w / max_k (G
+    π)_k.
+    """
     if measure.separates:
         return [(0, Fraction(1))]
     gained = [_dot(row, prior) for row in measure.gains] if measure.gains else prior
@@ -269,15 +275,15 @@ def _baselines(measure: ExactMeasure, prior: _Row) -> list[tuple[int, Fraction]]
 
 
 def _least_of_logarithms(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
-    """μ log Σ_j π_j e^{t_j/μ}."""
-    with ctx.workprec(1024):  # μ ≤ 1e200 < 2^665, so κ loses at most 2^-300
+    """Return an upper bound of μ log Σ_j π_j e^{t_j/μ}."""
+    with ctx.workprec(1024):  # μ ≤ 1e200 < 2^665, so the error of κ is at most 2^-300
         powers = (ball(p) * ball((x - max(t)) / mu).exp() for p, x in zip(prior, t, strict=True))
         return max(t) + mu * end(sum(powers).log().upper())
 
 
 def _water(weights: _Row, heights: _Row, total: Fraction) -> Fraction:
-    """The least κ with Σ_j w_j (y_j − κ)₊ ≤ total: the largest (Σ_S w y − total) / Σ_S w of the
-    sets S of the k largest.
+    """Return the least κ with Σ_j w_j (y_j − κ)₊ ≤ total: the largest (Σ_S w y − total) / Σ_S w
+    over the sets S of the k largest y.
     """
     mass = Fraction(0)
     filled = -total
@@ -290,8 +296,8 @@ def _water(weights: _Row, heights: _Row, total: Fraction) -> Fraction:
 
 
 def _least_of_squares(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
-    """λ + Σ_j π_j max_{r ≥ 0} ((t_j − λ) r − μ (r − 1)²) at its least, where the best r have Σ_j
-    π_j r_j = 1.
+    """Return the minimum over λ of λ + Σ_j π_j max_{r ≥ 0} ((t_j − λ) r − μ (r − 1)²), where the
+    best r satisfy Σ_j π_j r_j = 1.
     """
     top = _water(prior, [x + 2 * mu for x in t], 2 * mu)
     over = [x - top for x in t]
@@ -303,14 +309,16 @@ def _least_of_distances(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
 
 
 def _least_of_the_largest(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
-    """Σ_j π_j (t_j + μ − κ)₊ = μ."""
+    """Return the κ with Σ_j π_j (t_j + μ − κ)₊ = μ."""
     return _water(prior, [x + mu for x in t], mu)
 
 
 def _least_of_order(beta: Fraction, t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
-    """Σ_j π_j (1 + (t_j − κ)/μ)₊^β ≤ 1 is proven at the upper end of an interval that is halved."""
+    """Return the upper end of a bisected interval, where Σ_j π_j (1 + (t_j − κ)/μ)₊^β ≤ 1 is
+    proven.
+    """
     size = _dot(prior, [abs(x) for x in t])
-    with ctx.workprec(1024):  # as of logarithms
+    with ctx.workprec(1024):  # as in `_least_of_logarithms`
         power = ball(beta)
         low = end(ball(_dot(prior, t)).lower())
         high = max(t)
@@ -330,13 +338,15 @@ def _least_of_order(beta: Fraction, t: _Row, prior: _Row, mu: Fraction, _: int) 
 
 
 def _least_of_guessing(t: _Row, prior: _Row, mu: Fraction, w: int) -> Fraction:
-    """Σ_j (π* (t_j − κ)/μ + [j = w])₊ ≤ 1, π* = max π."""
+    """Return the least κ with Σ_j (π* (t_j − κ)/μ + [j = w])₊ ≤ 1, π* = max π."""
     total = mu / max(prior)
     return _water([Fraction(1)] * len(t), [x + total * (j == w) for j, x in enumerate(t)], total)
 
 
 def _least_of_gains(gains: Sequence[_Row], t: _Row, prior: _Row, mu: Fraction, w: int) -> Fraction:
-    """The least max_j (t_j − Σ_k λ_k (G_k − G_w)_j) over λ ≥ 0 with Σ_k λ_k ≤ μ / max_k (G π)_k."""
+    """Return the minimum of max_j (t_j − Σ_k λ_k (G_k − G_w)_j) over λ ≥ 0 with Σ_k λ_k ≤ μ / max_k
+    (G π)_k.
+    """
     columns = zip(*gains, strict=True)
     rows = [[Fraction(1), *(column[w] - gain for gain in column)] for column in columns]
     rows.append([Fraction(0), *(Fraction(1) for _ in gains)])
@@ -344,13 +354,13 @@ def _least_of_gains(gains: Sequence[_Row], t: _Row, prior: _Row, mu: Fraction, w
 
 
 def _maximise_first(rows: list[list[Fraction]], limits: list[Fraction]) -> Fraction:
-    """The largest x_0 of all x ≥ 0 with rows·x ≤ limits, which are ≥ 0, by the simplex method with
-    Bland's rule.
+    """Return the largest x_0 over x ≥ 0 with rows·x ≤ limits, which are ≥ 0, by the simplex method
+    with Bland's rule.
     """
-    names = list(range(len(rows[0]) + len(rows)))  # of the columns, then of the rows
+    names = list(range(len(rows[0]) + len(rows)))  # names of the columns, then of the rows
     width = len(rows[0])
     rows = [[*row, limit] for row, limit in zip(rows, limits, strict=True)]
-    # What x_0 grows by; at the end minus what it has.
+    # The rate at which x_0 grows; in the last column, minus its value.
     rows.append([Fraction(1), *(Fraction(0) for _ in range(width))])
     while rising := [e for e in range(width) if rows[-1][e] > 0]:
         e = min(rising, key=names.__getitem__)
@@ -373,7 +383,7 @@ def _maximise_first(rows: list[list[Fraction]], limits: list[Fraction]) -> Fract
 
 
 def _least_of_lifts(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
-    """max t·q over q_j ≤ (1 + B) π_j."""
+    """Return max t·q over q_j ≤ (1 + B) π_j."""
     left = Fraction(1)
     value = Fraction(0)
     for x, p in sorted(zip(t, prior, strict=True), reverse=True):
@@ -384,7 +394,9 @@ def _least_of_lifts(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
 
 
 def _least_of_ratios(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
-    """max (Σ_j π_j t_j + B Σ_S π_j t_j)/(1 + B π(S)) over the sets S of the k largest t_j."""
+    """Return max (Σ_j π_j t_j + B Σ_S π_j t_j)/(1 + B π(S)) over the sets S of the k largest
+    t_j.
+    """
     mean = gained = _dot(prior, t)
     mass = Fraction(1)
     gains = [mean]
@@ -396,8 +408,8 @@ def _least_of_ratios(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
 
 
 def _least_of_divergences(t: _Row, prior: _Row, level: Fraction, w: int) -> Fraction:
-    """ν log Σ_j π_j e^{t_j/ν} + ν B at any ν; it is least where the divergence of π_j e^{t_j/ν}
-    from π is B.
+    """Return ν log Σ_j π_j e^{t_j/ν} + ν B, which is valid for every ν; it is smallest if the
+    divergence of π_j e^{t_j/ν} from π is B.
     """
     size = max(map(abs, t))
     low = -1000.0

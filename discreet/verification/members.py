@@ -1,7 +1,6 @@
-"""What is stored: problems and solutions, as files of any program, members by name, or objects;
-read in parts.
+"""Stored problems and solutions: files of any program, members by name, or objects; read in parts.
 
-Nothing is unpickled, and nothing that a file says about itself is believed.
+Nothing is unpickled, and nothing that a file claims about itself is trusted.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ import numpy as np
 from discreet.verification.exact import Array, Sums, add, bits_for, integers, pieces
 from discreet.verification.measures import ExactMeasure, measure_of
 
-ROUNDED = 2.0**-50  # how far Σ a may be from one to count as one
-# How far Σ a and the columns of an estimator may be from one before they count as a mistake.
+ROUNDED = 2.0**-50  # Σ a counts as one within this
+# Σ a and the column sums of an estimator must be one within this.
 TOLERANCE = 1e-9
-LARGEST = 1e200  # losses, tilts and finite multipliers beyond it are refused
+LARGEST = 1e200  # larger losses, tilts and finite multipliers are refused
 
-# Shape, and what reads columns: (start, count) → doubles.
+# A shape, and a function that reads columns: (start, count) → doubles.
 _Member = tuple[tuple[int, ...], Callable[[int, int], Array]]
 
 
 def proper(columns: Array, start: int) -> Array:
-    """The same columns of an estimator, which must be ≥ 0 with sum 1."""
+    """Return the columns of an estimator unchanged after checking that they are ≥ 0 with sum 1."""
     wrong = (columns < 0.0).any(axis=0) | ~(np.abs(columns.sum(axis=0) - 1.0) <= TOLERANCE)
     if wrong.any():
         raise ValueError(
@@ -43,8 +42,8 @@ def proper(columns: Array, start: int) -> Array:
 
 
 def least_of(values: Array) -> tuple[Array, Array, Array]:
-    """The row of the least of every column (the first of several); that least, which becomes inf;
-    the least of the rest.
+    """Return the row of the least entry of each column (the first of several); that entry, which is
+    overwritten by inf; and the least of the other entries.
     """
     label = values.argmin(axis=0)
     every = np.arange(values.shape[1])
@@ -66,8 +65,8 @@ class StoredTerm:
 
     @classmethod
     def of(cls, start: int, sizes: list[int], measure: Any, budget: Any) -> StoredTerm:
-        """The constraint on groups of rows of these sizes, one below the other; ValueError for what
-        is none.
+        """Return the constraint on stacked groups of rows of these sizes; ValueError if it is not
+        valid.
         """
         if not isinstance(budget, int | float) or not budget >= 0.0:
             raise ValueError(f"the budget is {budget}; give one ≥ 0, inf for no constraint")
@@ -95,7 +94,7 @@ class StoredModel:
     m: int
     N: int
     terms: tuple[StoredTerm, ...]
-    # p_xz, below it the loss [n + m, B]; the index of their first outcome
+    # Yields the index of the first outcome, and p_xz stacked on the loss [n + m, B].
     parts: Callable[[], Iterator[tuple[int, Array]]]
 
 
@@ -103,7 +102,7 @@ class StoredModel:
 class StoredAnswer:
     """An estimator and its duals."""
 
-    columns: Callable[[int, Array], Array]  # a new estimator [m, B] for entries from an index
+    columns: Callable[[int, Array], Array]  # (first outcome, entries) → new columns [m, B]
     rational: Mapping[int, Array]  # outcome → column of fractions [m]
     share: Fraction
     towards: Array
@@ -112,10 +111,10 @@ class StoredAnswer:
 
 
 def members_of(source: Any, files: ExitStack) -> dict[str, _Member]:
-    """The arrays of an `.npz` file, or of a mapping, by name."""
+    """Return the arrays of an `.npz` file, or of a mapping, by name."""
     if isinstance(source, str | os.PathLike):
-        if not os.path.isfile(source):  # a pipe would be waited for
-            raise ValueError(f"{source} is no ordinary file; give an .npz file")
+        if not os.path.isfile(source):  # reading a pipe could block
+            raise ValueError(f"{source} is not an ordinary file; give an .npz file")
         archive = files.enter_context(zipfile.ZipFile(source))
         if not len(set(archive.namelist())) == len(archive.infolist()) <= 100:
             raise ValueError(
@@ -131,7 +130,7 @@ def members_of(source: Any, files: ExitStack) -> dict[str, _Member]:
 
 
 def _doubles(array: Array, start: int, count: int) -> Array:
-    """Columns as doubles of the same value; a text stays as it is."""
+    """Return columns as doubles of the same value; a text is not changed."""
     kind = "masked" if np.ma.isMaskedArray(array) else array.dtype.kind
     part = array[..., start : start + count]
     if (
@@ -140,14 +139,14 @@ def _doubles(array: Array, start: int, count: int) -> Array:
         or (kind in "iu" and (abs(part) > 2**53).any())
     ):
         raise ValueError(
-            f"elements that are masked or of type {array.dtype} are no doubles; give "
+            f"elements that are masked or of type {array.dtype} are not doubles; give "
             "arrays of float64"
         )
     return part if kind == "U" else np.asarray(part, dtype=np.float64)
 
 
 def _open_member(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Member:
-    """A member of an `.npz`, which is read a few columns at a time. Nothing is unpickled."""
+    """Return a member of an `.npz`, which is read a few columns at a time. Nothing is unpickled."""
     with archive.open(info) as stream:
         header = f"read_array_header_{min(2, np.lib.format.read_magic(stream)[0])}_0"
         shape, fortran, dtype = getattr(np.lib.format, header)(stream)
@@ -161,17 +160,17 @@ def _open_member(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Memb
                 f"{archive.filename}: {info.filename} holds no numbers of shape "
                 f"{list(shape)}; write it again"
             )
-        # The checksum is compared at the end.
+        # zipfile compares the checksum at the end of the member.
         if offset + sum(map(len, iter(partial(stream.read, 1 << 20), b""))) != size:
             raise ValueError(
                 f"{archive.filename}: {info.filename} ends before its shape does; write it again"
             )
-    # One for each row.
+    # One stream for each row.
     opened: Callable[[int], Any] = cache(lambda _: files.enter_context(archive.open(info)))
-    # In the file itself seeking is not reading.
+    # An uncompressed member is read from the file itself, where seeking is fast.
     if info.compress_type == zipfile.ZIP_STORED and info.compress_size == size:
         archive.fp.seek(info.header_offset + 26)
-        # Lengths of its name and an extra field.
+        # The lengths of its name and of its extra field.
         between = sum(np.frombuffer(archive.fp.read(4), "<u2").tolist())
         offset = info.header_offset + 30 + between + offset
         opened = lambda _: archive.fp  # noqa: E731
@@ -189,15 +188,15 @@ def _open_member(archive: Any, info: zipfile.ZipInfo, files: ExitStack) -> _Memb
 
 
 def _row(values: Any) -> list[Any]:
-    """The entries; a value by itself is a row of one."""
+    """Return the entries of a list; a single value becomes a list of one."""
     return list(values) if isinstance(values, list | tuple) else [values]
 
 
 def _read_constraints(
     source: Any, members: Mapping[str, _Member], n: int
 ) -> list[tuple[list[int], Any, Any]]:
-    """Of every constraint the sizes of its groups of rows, its measure (None: mutual information),
-    and its budget.
+    """Return, for every constraint, the sizes of its groups of rows, its measure (None: mutual
+    information), and its budget.
     """
     if hasattr(source, "terms"):
         return [
@@ -227,8 +226,8 @@ def _read_constraints(
 def _terms(
     stated: list[tuple[list[int], Any, Any]], budget: Any, measure: Any, n: int
 ) -> tuple[StoredTerm, ...]:
-    """The constraints stated, one below the other, under another budget and measure,
-    if there are.
+    """Return the stated constraints, stacked, with the budget and measure replaced if others are
+    given.
     """
     unchanged = [None] * len(stated)
     budgets = unchanged if budget is None else _row(budget)
@@ -250,7 +249,7 @@ def _terms(
 
 
 def model_of(source: Any, budget: Any, measure: Any, files: ExitStack) -> StoredModel:
-    """The problem of a file, a mapping, a Problem or a BlockProblem."""
+    """Return the problem of a file, a mapping, a Problem or a BlockProblem."""
     blocks = getattr(source, "blocks", None)
     members = {}
     arrays = []
@@ -260,7 +259,7 @@ def model_of(source: Any, budget: Any, measure: Any, files: ExitStack) -> Stored
         size = blocks.N
     elif hasattr(source, "terms") and not hasattr(source, "p_xz"):
         raise ValueError(
-            f"a {type(source).__name__} is no problem of outcomes; give a Problem, a "
+            f"a {type(source).__name__} is not a problem of outcomes; give a Problem, a "
             "BlockProblem or a file"
         )
     else:
@@ -304,8 +303,8 @@ def model_of(source: Any, budget: Any, measure: Any, files: ExitStack) -> Stored
 
 
 def _of_joint(joint: Array) -> Array:
-    """p_xz and below it the loss [n + m, B] of a joint tensor [n, m, B]; sums are added from the
-    left in doubles.
+    """Return p_xz stacked on the loss [n + m, B] for a joint tensor [n, m, B]; sums are added from
+    the left.
     """
     own = reduce(np.add, joint)  # the loss of a guess is all mass but that of its own y
     losses = [reduce(np.add, np.delete(own, i, axis=0), 0.0 * own[0]) for i in range(len(own))]
@@ -313,8 +312,8 @@ def _of_joint(joint: Array) -> Array:
 
 
 def _of_total_one(model: StoredModel) -> StoredModel:
-    """The model with every total that is not 1 but for rounding divided out in doubles, the loss by
-    that of the first.
+    """Return the model divided, in doubles, by every total that differs from 1 by more than
+    rounding; the loss is divided by the total of the first constraint.
     """
     found: Sums = {0: np.zeros((1, model.n), np.int64)}
     for _, part in model.parts():
@@ -334,7 +333,7 @@ def _of_total_one(model: StoredModel) -> StoredModel:
 
 
 def answer_of(source: Any, model: StoredModel, files: ExitStack) -> StoredAnswer:
-    """The solution of a file, a mapping, an estimator [m, N] or a Solution."""
+    """Return the solution of a file, a mapping, an estimator [m, N] or a Solution."""
     arrays = {"estimator": source} if isinstance(source, np.ndarray) else source
     members = members_of(source.members() if hasattr(source, "members") else arrays, files)
     n = model.n
@@ -377,8 +376,8 @@ def answer_of(source: Any, model: StoredModel, files: ExitStack) -> StoredAnswer
 
 
 def _small(members: Mapping[str, _Member], name: str, *shape: int, most: float = LARGEST) -> Array:
-    """A member of this shape with entries up to `most` in size, 0 where there is none; ValueError
-    for any other.
+    """Return a member of this shape with entries up to `most` in size, zeros if it is absent;
+    ValueError for anything else.
     """
     if name not in members:
         return np.zeros(shape)
@@ -393,14 +392,14 @@ def _small(members: Mapping[str, _Member], name: str, *shape: int, most: float =
 
 
 def _towards(law: Array) -> Array:
-    """The law of a guess [m] as fractions with sum 1."""
+    """Return the law of a guess [m] as fractions with sum 1."""
     fractions = np.array([Fraction(p) for p in proper(law[:, None], 0)[:, 0]])
     fractions[fractions.argmax()] += 1 - fractions.sum()
     return fractions
 
 
 def _exact_columns(members: Mapping[str, _Member], model: StoredModel) -> dict[int, Array]:
-    """Outcome → column of fractions [m], where a file states columns as integers."""
+    """Return outcome → column of fractions [m], if a file states columns as integers."""
     if "exact_columns" not in members:
         return {}
     texts = json.loads(str(members["exact_columns"][1](0, 1)[0]))
@@ -421,7 +420,7 @@ def _exact_columns(members: Mapping[str, _Member], model: StoredModel) -> dict[i
 
 @np.errstate(all="ignore")
 def _by_rule(tilt: Array, band: float, classes: Array, entries: Array, n: int) -> Array:
-    """The columns [m, B] of a rule, whose labels and tie classes are decided in doubles."""
+    """Return the columns [m, B] of a rule, whose labels and tie classes are decided in doubles."""
     a = entries[:n]
     value = entries[n:] + tilt[:, :1] * entries[:1]
     mass = entries[0]

@@ -1,5 +1,5 @@
-"""What is proven of a solution: its error and leakage, whether it keeps its budget, and a bound
-below which nothing errs.
+"""The proven facts about a solution: its error and leakage, whether it satisfies its budget, and a
+lower bound of the error.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from discreet.verification.members import (
 
 @dataclass(frozen=True)
 class TermVerification:
-    """What is proven about one constraint. Intervals are pairs of doubles, rounded outwards.
+    """The proven facts about one constraint. Intervals are pairs of doubles, rounded outwards.
 
     measure        the name of the measure, with its parameters
     budget         ε, in the unit of the measure
     budget_kept    True or False if proven; None if leakage and budget agree to 16,000 bits
-    leakage        in the same unit; (0, 0) if nothing is leaked; (inf, inf) without bound
+    leakage        in the same unit; (0, 0) if it is exactly 0; (inf, inf) if it is infinite
     deviation      largest |posterior / prior − 1| over guesses and private values
     """
 
@@ -46,17 +46,18 @@ class TermVerification:
 
 @dataclass(frozen=True)
 class Verification:
-    """What is proven. Intervals are pairs of doubles (low, high), rounded outwards.
+    """The proven facts about a solution. Intervals are pairs of doubles (low, high), rounded
+    outwards.
 
     error          error probability of the estimator
-    budget_kept    whether all budgets are kept: True or False if proven, else None
-    lower_bound    no estimator that keeps the budgets errs less
-    bracket        of the optimum: from lower_bound to `error` if the budgets are kept, otherwise to
-                   that of a constant guess
-    terms          what is proven about each constraint [C]
+    budget_kept    True or False if it is proven whether all budgets are satisfied, else None
+    lower_bound    lower bound of the error of every estimator that satisfies the budgets
+    bracket        of the optimum: from lower_bound to `error` if the budgets are satisfied,
+                   otherwise to the error of a constant guess
+    terms          the proven facts about each constraint [C]
 
-    `leakage`, `budget` and `measure` are those of the only constraint; ValueError if there are
-    several. `deviation` is the largest of all constraints.
+    `leakage`, `budget` and `measure` belong to the only constraint; ValueError if there are
+    several. `deviation` is the largest over all constraints.
     """
 
     error: tuple[float, float]
@@ -67,19 +68,19 @@ class Verification:
 
     @property
     def only(self) -> TermVerification:
-        """What is proven about the only constraint; ValueError if there are several."""
+        """The proven facts about the only constraint; ValueError if there are several."""
         if len(self.terms) != 1:
             raise ValueError(f"this is about {len(self.terms)} constraints; read its .terms")
         return self.terms[0]
 
     @property
     def leakage(self) -> tuple[float, float]:
-        """By the only constraint, in the unit of its measure."""
+        """The leakage under the only constraint, in the unit of its measure."""
         return self.only.leakage
 
     @property
     def budget(self) -> float:
-        """ε of the only constraint."""
+        """The budget ε of the only constraint."""
         return self.only.budget
 
     @property
@@ -94,14 +95,16 @@ class Verification:
 
 
 def verify(problem: Any, solution: Any, *, budget: Any = None, measure: Any = None) -> Verification:
-    """What is true of a solution of a problem; nothing that its file says about itself is believed.
+    """Verify a solution of a problem; nothing that its file claims about itself is trusted.
 
     problem    path of a problem file, its members by name (joint, or p_xz and loss; budget or
                constraint), a Problem or a BlockProblem
     solution   path of a solution file, its members by name, an estimator [m, N], or a Solution
-    budget     in the unit of the measure; replaces the problem's. Of several constraints one for
-               each
-    measure    of leakage, or its name; replaces the problem's; not of several constraints
+    budget     in the unit of the measure; replaces the budget of the problem. With several
+               constraints, one for each
+    measure    of leakage, or its name; replaces the measure of the problem; not allowed with
+               several constraints
+
     Raises ValueError for anything that cannot be checked, and ImportError without python-flint.
     """
     if exact.arb is None:
@@ -115,7 +118,7 @@ def verify(problem: Any, solution: Any, *, budget: Any = None, measure: Any = No
             sums = _sums(model, answer)
             terms = tuple(_term(term, model, sums) for term in model.terms)
             lower = outward(max(Fraction(0), _bound(model, answer, sums)))[0]
-    except Exception as fault:  # what is wrong with a file shows in many ways
+    except Exception as fault:  # a damaged file can cause any exception
         said = (
             f"{fault}"
             if isinstance(fault, ValueError)
@@ -142,16 +145,16 @@ class _Sums:
     totals: Array
 
     def total(self, term: StoredTerm) -> Fraction:
-        """τ of a constraint."""
+        """Return τ of a constraint."""
         return Fraction(self.totals[term.rows].sum())
 
     def error(self, model: StoredModel) -> Fraction:
-        """Error probability."""
+        """Return the error probability of the estimator."""
         return Fraction(np.trace(self.drawn[:, model.n :]) / self.total(model.terms[0]))
 
     def groups(self, term: StoredTerm, rows: Array) -> list[tuple[list[int], Group]]:
-        """Of every group of a constraint the possible rows, their part of an array [m, n], and
-        their prior.
+        """Return, for every group of a constraint, the rows of positive probability, their part of
+        an array [m, n], and their prior.
         """
         groups = []
         for group in term.groups:
@@ -185,7 +188,7 @@ def _sums(model: StoredModel, answer: StoredAnswer) -> _Sums:
     drawn = np.full((model.m, model.n + model.m), Fraction(0))  # by guess: masses of X, then losses
     for start, part in model.parts():
         columns = proper(answer.columns(start, part), start)
-        # Has all, but for what the others take.
+        # The likeliest guess gets the whole mass; the shares of the others are subtracted below.
         likeliest = np.arange(model.m)[:, None] == columns.argmax(axis=0)
         exact.add(
             digits,
@@ -194,7 +197,7 @@ def _sums(model: StoredModel, answer: StoredAnswer) -> _Sums:
         )
         columns[likeliest] = 0.0
         if (mixed := columns.any(axis=0)).any():
-            # 64: pieces of one exponent
+            # 64 is the largest number of pieces with one exponent.
             bits = exact.bits_for(model.m * part.shape[1], 64 * model.m * model.N) // 2
             others = [
                 (e, w - likeliest[:, mixed] * w.sum(axis=0))
@@ -202,12 +205,12 @@ def _sums(model: StoredModel, answer: StoredAnswer) -> _Sums:
             ]
             exact.add(digits, others, exact.pieces(part[:, mixed], bits))
         for tie in [tie for tie in answer.rational if start <= tie < start + part.shape[1]]:
-            # `columns` has the first guess there
+            # `columns` contains the first guess at this outcome.
             change = answer.rational[tie] - np.eye(model.m, dtype=int)[0]
             drawn += np.outer(change, fractions(part[:, tie - start]))
     whole, unit = exact.integers(digits)
     drawn += whole * unit
-    totals = drawn.sum(axis=0)  # as the columns of an estimator sum to one
+    totals = drawn.sum(axis=0)  # because the columns of an estimator sum to one
     for term in model.terms:
         if abs((total := totals[term.rows].sum()) - 1) > TOLERANCE:
             raise ValueError(
@@ -220,7 +223,7 @@ def _sums(model: StoredModel, answer: StoredAnswer) -> _Sums:
 
 
 def _deviation(law: Array, prior: Array) -> Any:
-    """max |u_ij / (π_j s_i) − 1| over s_i > 0, a fraction; π_j > 0."""
+    """Return max |u_ij / (π_j s_i) − 1| over s_i > 0, a fraction; π_j > 0."""
     return max(
         abs(u / (p * sum(row)) - 1)
         for row in law
@@ -230,7 +233,7 @@ def _deviation(law: Array, prior: Array) -> Any:
 
 
 def _bound(model: StoredModel, answer: StoredAnswer, sums: _Sums) -> Fraction:
-    """The dual bound; 0 where an infinite multiplier proves nothing."""
+    """Return the dual bound; 0 if an infinite multiplier proves nothing."""
     tilt = fractions(answer.tilt)
     shifts = []
     cost = Fraction(0)
@@ -250,10 +253,12 @@ def _bound(model: StoredModel, answer: StoredAnswer, sums: _Sums) -> Fraction:
 def _least_sum(
     model: StoredModel, tilt: Array, shifts: list[tuple[list[int], list[float]]]
 ) -> Fraction:
-    """Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl), where the rows of a list j have their own κ_i."""
+    """Return Σ_l min_i (L_il + Σ_j (t_ij − κ_i) a_jl), where the rows of each list j have their own
+    κ_i.
+    """
     weights = np.hstack([tilt, np.eye(model.m), -np.array([shift for _, shift in shifts]).T])
     each = np.eye(model.n + model.m)
-    # p_xz, loss and masses of groups
+    # Rows of p_xz, rows of the loss, and masses of groups.
     sums = np.vstack([each, *(each[rows].sum(axis=0) for rows, _ in shifts)])
     slopes = weights @ sums
     sizes = (np.abs(weights) @ sums).max(axis=0)
@@ -262,7 +267,7 @@ def _least_sum(
     bits = exact.bits_for(sums.size, 0) // 2
     doubt = 2.0**-50 * sum(sums.shape)
     for _, part in model.parts():
-        with np.errstate(all="ignore"):  # what overflows is not decided
+        with np.errstate(all="ignore"):  # outcomes that overflow are not decided
             label, first, second = least_of(slopes @ part)
             decided = (second - first > doubt * np.einsum("r,rb->b", sizes, part) + 1e-300) | (
                 part.max(axis=0) == 0.0
@@ -279,5 +284,5 @@ def _least_sum(
 
 
 def fractions(values: Array) -> Array:
-    """The same numbers as fractions, in an array of the same shape."""
+    """Return the numbers as fractions, in an array of the same shape."""
     return np.asarray(np.frompyfunc(Fraction, 1, 1)(values))

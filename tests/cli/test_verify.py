@@ -76,8 +76,8 @@ def test_refusals_are_one_sentence(folder):
         f"verify {problem} {answer} --leakage 1 --perfect"
     )
     os.mkfifo(folder / "pipe.npz")
-    assert "is no ordinary file" in refused(f"verify {problem} {folder / 'pipe.npz'}")
-    assert "is no ordinary file" in refused(f"verify {folder / 'pipe.npz'} {answer}")
+    assert "is not an ordinary file" in refused(f"verify {problem} {folder / 'pipe.npz'}")
+    assert "is not an ordinary file" in refused(f"verify {folder / 'pipe.npz'} {answer}")
     (folder / "noise.npz").write_bytes(b"nothing")
     assert "noise.npz is not an .npz file" in refused(f"verify {problem} {folder / 'noise.npz'}")
 

@@ -76,7 +76,7 @@ def frame(x=range(2), y=range(2), z=range(2), **options):
         (lambda: ds.design_quantiser(STEPS, 4), "not guesses over time"),
         (lambda: ds.problems.reduce(STEPS), "not guesses over time"),
         (lambda: ds.solve(STEPS).save("a.npz"), "`rule.kernels`"),
-        (lambda: ds.save_problem(5, MODEL), "5 is no path"),
+        (lambda: ds.save_problem(5, MODEL), "5 is not a path"),
         (lambda: ds.load_problem("a\0b"), "embedded null"),
         (lambda: ds.certify(MODEL, BAYES, anchors=5), "anchors is empty or no row"),
         (lambda: ds.load_problem("a.npz", max_bytes="x"), "max_bytes is 'x'"),

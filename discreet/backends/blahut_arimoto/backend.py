@@ -1,4 +1,4 @@
-"""Backend `blahut-arimoto`: it chooses the loop, runs it, and returns the best answer met."""
+"""Backend `blahut-arimoto`: it chooses the iteration, runs it, and returns the best answer."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class _Lowered:
 
     @property
     def plain(self) -> bool:
-        """Whether the plain sweeps run: they are asked for, and one constraint bounds the guess, by
-        a positive budget.
+        """True if the plain sweeps run: they are requested, and exactly one constraint, with a
+        positive budget, bounds the guess.
         """
         outcomes = self.outcomes
         bounded = np.isfinite(outcomes.budget).sum()
@@ -38,12 +38,12 @@ class _Lowered:
 class BlahutArimoto(Unlifted):
     """Sweeps that multiply an estimator and normalise it, to a certified gap.
 
-    acceleration "none" runs the constrained fixed-point sweeps of `plain`: every iterate keeps the
-    budget, the error probability never rises, and the gap falls like one over the number of sweeps.
-    "proximal", the default, runs the exact sweeps of `proximal`. At budget 0 the fixed-point step
-    vanishes with 1/μ, so both run exact sweeps, "none" with a constant step, and so they do where
-    several constraints bound the guess. The answer is the best feasible estimator and the best
-    duals met, whatever ended the run.
+    acceleration "none" runs the constrained fixed-point sweeps of `plain`: every iterate satisfies
+    the budget, the error probability never increases, and the gap decreases like one over the
+    number of sweeps. "proximal", the default, runs the exact sweeps of `proximal`. At budget 0 the
+    fixed-point step vanishes with 1/μ, so both run exact sweeps, "none" with a constant step; the
+    same applies to several constraints. The answer is the best feasible estimator and the best
+    duals, whatever ended the run.
     """
 
     name = "blahut-arimoto"
@@ -70,7 +70,7 @@ class BlahutArimoto(Unlifted):
     )
 
     def lower(self, problem: Problem, options: Options) -> _Lowered:
-        """Conditional losses and features per unit of mass; raises InputError for an unknown
+        """Return conditional losses and features per unit of mass; raises InputError for an unknown
         acceleration.
         """
         acceleration = choice(options, self.name, "acceleration", ("proximal", "none"), "proximal")
@@ -78,7 +78,7 @@ class BlahutArimoto(Unlifted):
         return _Lowered(problem, precision, Outcomes.of(problem, options.gap), acceleration)
 
     def solve(self, lowered: _Lowered, options: Options) -> Raw[Answer]:
-        """Iterate until the bracket is as narrow as asked or a limit is reached."""
+        """Iterate until the bracket is as narrow as requested or a limit is reached."""
         slack = bayes_answer(lowered.problem, lowered.precision)
         if slack is not None:
             return Raw(SLACK, slack, 0)

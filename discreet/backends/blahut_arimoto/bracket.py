@@ -5,15 +5,15 @@ rows of one given value. With the share ω^g_l of the mass of outcome l that bel
 for a secret), everything is stated per unit of outcome mass: losses c_il = L_il / w_l and features
 f^g_l = a^g_l / w_l − ω^g_l π^g, so that an outcome of mass 1e-30 is as well scaled as any other.
 The law of the guess in a group is s_i^g = Σ_l w_l ω^g_l P_il and dev_i^g = Σ_l w_l f^g_l P_il.
-Every log ratio is log1p(dev / (π s)), so nothing cancels when the guess reveals almost nothing.
+Every log ratio is log1p(dev / (π s)), so nothing cancels if the guess reveals almost nothing.
 
 The stopping rule is a bracket of the optimum (`Bracket`). Lower side: a tilt costs cost_i^g =
 h_i(t^g, μ_c) − π^g·t_i^g = μ_c log Σ_j π_j exp((t_ij − π·t_i)/μ_c) ≥ 0, and
 
     Σ_l w_l min_i (c_il + Σ_g (f^g_l·t_i^g − ω^g_l cost_i^g)) − Σ_c μ_c ε_c
 
-is a bound for every t and μ > 0. Upper side: the estimator itself, or its blend with a leak-free
-one when it leaks more than a budget. The judge recomputes both in its own way.
+is a bound for every t and μ > 0. Upper side: the estimator itself or, if it leaks more than a
+budget, its blend with a leak-free one. The judge computes both again by its own method.
 
 Source: weak duality, docs/theory.md.
 """
@@ -42,7 +42,7 @@ from discreet.problems.problem import Problem
 class Prices(NamedTuple):
     """A tilt [m, n] and the multiplier of each constraint [C].
 
-    A multiplier is inf under perfect privacy. Where it is 0 the constraint does not count, and the
+    A multiplier is inf under perfect privacy. If it is 0, the constraint does not count, and the
     tilt of its rows is 0.
     """
 
@@ -52,12 +52,12 @@ class Prices(NamedTuple):
 
 @dataclass(frozen=True)
 class TiltedLaw:
-    """The posteriors q_i that a tilt stands for: log(q_ij/π_j) = (t_ij − h_i)/μ in each group.
+    """The posteriors q_i that a tilt represents: log(q_ij/π_j) = (t_ij − h_i)/μ in each group.
 
     log_ratio    log(q_ij/π_j)                                      [m, n]
-    excess       q_ij − π_j, accurate relative to itself             [m, n]
+    excess       q_ij − π_j, with a small relative error            [m, n]
     divergence   KL(q_i^g ‖ π^g) in nats                            [m, G]
-    cost         h_i(t^g, μ) − π^g·t_i^g ≥ 0, what the tilt costs    [m, G]
+    cost         h_i(t^g, μ) − π^g·t_i^g ≥ 0, the cost of the tilt  [m, G]
     """
 
     log_ratio: Array
@@ -72,17 +72,17 @@ class Outcomes:
 
     cost        c_il [m, N]
     mass        w_l [N]
-    joint       a_jl [n, N], the rows of all groups one under the other
+    joint       a_jl [n, N], the stacked rows of all groups
     feature     f_jl [n, N]; 0 in the rows of a constraint with an infinite budget
     share       ω^g_l [G, N]
     prior       π_j within the group [n]
     first_row, group      the first row of each group [G], and the group of each row [n]
-    first_group, term     the first group of each constraint [C], and the constraint of each
-                          group [G]
+    first_group, term     the first group of each constraint [C], and the constraint of each group
+                          [G]
     budget      ε of each constraint in nats [C]
-    target      the leakage aimed at [C]: ε less what rounding an estimator's entries can add. So
-                the answer need not be blended afterwards, which costs far more when the error
-                probability is small
+    target      the target leakage [C]: ε minus an allowance for rounding the entries of an
+                estimator. So the answer need not be blended afterwards, which costs far more if the
+                error probability is small
     """
 
     cost: Array
@@ -100,8 +100,8 @@ class Outcomes:
 
     @classmethod
     def of(cls, problem: Problem, gap: float) -> Outcomes:
-        """The arrays of a problem; the features come from double-double differences and are exact
-        to rounding.
+        """Return the arrays of a problem; the features are computed from double-double differences
+        and are exact up to rounding.
         """
         joint = problem.p_xz
         terms = problem.terms
@@ -133,15 +133,16 @@ class Outcomes:
 
     @cached_property
     def priced(self) -> NDArray[np.intp]:
-        """The constraints with a positive finite budget, which has a price."""
+        """The constraints with a positive finite budget, which have a multiplier."""
         return np.flatnonzero((self.budget > 0.0) & np.isfinite(self.budget))
 
     @cached_property
     def seen(self) -> Array:
-        """The projector [n, n] onto the tilts that the features of private rows can tell apart.
+        """The projector [n, n] onto the tilts that the features of private rows can distinguish.
 
-        At budget 0 a tilt counts only as far as features see it. With fewer outcomes than private
-        values some directions are not seen, and a Newton step has nothing but rounding there.
+        At budget 0 a tilt matters only through the features. With fewer outcomes than private
+        values some directions have no effect, and a Newton step would contain only rounding errors
+        in them.
         """
         projector = np.eye(self.prior.size)
         private = np.flatnonzero(self.budget[self.row_term] == 0.0)
@@ -158,42 +159,42 @@ class Outcomes:
 
     @property
     def spread(self) -> float:
-        """Mean difference between the worst and the best guess: the unit of costs."""
+        """The mean difference between the worst and the best guess: the unit of costs."""
         return float(self.mass @ (self.cost.max(axis=0) - self.cost.min(axis=0)))
 
     @property
     def first_multipliers(self) -> Array:
-        """The order of μ [C]: near independence leakage is half a squared length, so μ falls like
-        1/√(2ε).
+        """The order of magnitude of μ [C]: near independence leakage is half a squared length, so μ
+        decreases like 1/√(2ε).
         """
         with np.errstate(divide="ignore"):
             return np.asarray(0.3 * self.spread / np.sqrt(2.0 * self.budget))
 
     def by_group(self, values: Array) -> Array:
-        """Sums [m, G, …] over the rows of each group of values [m, n, …]."""
+        """Return sums [m, G, …] over the rows of each group of values [m, n, …]."""
         return np.add.reduceat(values, self.first_row, axis=1)
 
     def by_term(self, values: Array) -> Array:
-        """Sums [C] over the groups of each constraint of values [G]."""
+        """Return sums [C] over the groups of each constraint of values [G]."""
         return np.add.reduceat(values, self.first_group)
 
     def centre(self, tilt: Array) -> Array:
-        """The tilt less its prior mean in each group [m, n]."""
+        """Return the tilt minus its prior mean in each group [m, n]."""
         return np.asarray(tilt - self.by_group(tilt * self.prior)[:, self.group])
 
     def constant(self) -> Array:
-        """The best constant guess [m, N], which leaks nothing."""
+        """Return the best constant guess [m, N], which leaks nothing."""
         estimator = np.zeros(self.cost.shape)
         estimator[int(np.argmin(self.cost @ self.mass))] = 1.0
         return estimator
 
     def sums(self, estimator: Array) -> tuple[Array, Array]:
-        """s_i^g [m, G] and dev_ij [m, n] under an estimator [m, N], in working precision."""
+        """Return s_i^g [m, G] and dev_ij [m, n] under an estimator [m, N], in working precision."""
         weighted = estimator * self.mass
         return weighted @ self.share.T, weighted @ self.feature.T
 
     def law(self, estimator: Array) -> Law:
-        """The joint laws of each secret and the guess under an estimator [m, N]."""
+        """Return the joint laws of each secret and the guess under an estimator [m, N]."""
         mass, deviation = self.sums(estimator)
         rows = np.split(np.arange(self.prior.size), self.first_row[1:])
         groups = [
@@ -205,11 +206,11 @@ class Outcomes:
         return Law(tuple([tuple(groups[start:end]) for start, end in spans]))
 
     def error(self, estimator: Array) -> float:
-        """⟨L, P⟩."""
+        """Return the expected loss ⟨L, P⟩."""
         return float((self.cost * estimator * self.mass).sum())
 
     def tilted_law(self, prices: Prices) -> TiltedLaw:
-        """What the tilt stands for.
+        """Return the posteriors that the tilt represents.
 
         Under perfect privacy (μ = inf) every posterior is the prior and the tilt costs nothing.
         """
@@ -227,13 +228,13 @@ class Outcomes:
         )
 
     def _log_mean_exp(self, x: Array) -> Array:
-        """log Σ_j π_j exp(x_ij) in each group [m, G], for rows with Σ_j π_j x_ij = 0: second order
-        in x, and accurate as such.
+        """Return log Σ_j π_j exp(x_ij) in each group [m, G], for rows with Σ_j π_j x_ij = 0; it is
+        of second order in x, with a small relative error.
         """
         largest = np.maximum.reduceat(x, self.first_row, axis=1)
         small = np.maximum.reduceat(np.abs(x), self.first_row, axis=1) <= 1.0
         with np.errstate(over="ignore", invalid="ignore"):
-            # exp(x) − 1 − x, to full relative accuracy
+            # exp(x) − 1 − x with full relative accuracy.
             remainder = np.exp(x) * phi_divergence(np.expm1(-x))
             near = np.log1p(self.by_group(remainder * self.prior))
             shifted = np.exp(x - largest[:, self.group])
@@ -241,22 +242,24 @@ class Outcomes:
         return np.where(small, near, far)
 
     def tilted_costs(self, tilt: Array, law: TiltedLaw) -> Array:
-        """c_il + Σ_g (f^g_l·t_i^g − ω^g_l cost_i^g) [m, N]: what the optimal rule minimises over
-        i.
+        """Return c_il + Σ_g (f^g_l·t_i^g − ω^g_l cost_i^g) [m, N], which the optimal rule minimises
+        over i.
         """
         return self.cost + tilt @ self.feature - law.cost @ self.share
 
     def lower(self, prices: Prices) -> float:
-        """The error probability that no feasible estimator beats, proved by any tilt and μ > 0."""
+        """Return a lower bound of the error probability of every feasible estimator, proved by any
+        tilt and μ > 0.
+        """
         smallest = self.tilted_costs(prices.tilt, self.tilted_law(prices)).min(axis=0)
         paid = prices.multipliers[self.priced] @ self.budget[self.priced]
         return float(self.mass @ smallest - paid)
 
     def upper(self, estimator: Array, leak_free: Array) -> tuple[float, Array]:
-        """Error probability of the estimator, blended with a leak-free one if it leaks too much,
-        and the blend.
+        """Return the error probability of the estimator, blended with a leak-free one if it leaks
+        too much, and the blend.
 
-        An estimator that leaks where it must leak nothing has error probability inf.
+        An estimator that leaks although perfect privacy is required has error probability inf.
         """
         law = self.law(estimator)
         for budget, groups in zip(self.budget, law.constraints, strict=True):
@@ -272,12 +275,12 @@ class Outcomes:
 
 
 class Bracket:
-    """The best feasible estimator [m, N] and the best prices seen so far. It starts from a constant
+    """The best feasible estimator [m, N] and the best prices so far. It starts from a constant
     guess and no tilt.
 
-    `gap`, relative, `most_passes` and `deadline`, on the clock of time.perf_counter, say when to
-    stop. `passes` counts sweeps over the outcomes; `stalled` counts consecutive offers that hardly
-    narrowed the bracket.
+    `gap`, relative, `most_passes` and `deadline`, on the clock of time.perf_counter, determine when
+    to stop. `passes` counts sweeps over the outcomes; `stalled` counts consecutive offers that
+    hardly narrowed the bracket.
     """
 
     def __init__(self, outcomes: Outcomes, gap: float, most_passes: int, deadline: float) -> None:
@@ -294,7 +297,7 @@ class Bracket:
         self.passes = 0
 
     def offer(self, estimator: Array, prices: Prices | None) -> None:
-        """Keep what improves either side."""
+        """Keep an estimator or prices that improve either side."""
         before = self.upper - self.lower
         upper, feasible = self._outcomes.upper(estimator, self.leak_free)
         if upper < self.upper:
@@ -310,7 +313,7 @@ class Bracket:
         )
 
     def verdict(self) -> str:
-        """Why to stop, in words; empty to go on."""
+        """Return the reason to stop, in words; empty to continue."""
         if self.upper - self.lower <= self.gap * abs(self.upper):
             return "optimal"
         if self.passes >= self.most_passes:

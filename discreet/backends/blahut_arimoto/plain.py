@@ -1,17 +1,17 @@
 """The plain iteration: Blahut–Arimoto sweeps, at a given multiplier or at a given leakage, and
 their loop.
 
-They are about one constraint with a positive budget. By docs/theory.md, section 12, leakage is at
-most S(P'), which equals it at P' = P: with v_ij = log(p(x_j given ŷ_i)/π_j) within each group,
+They apply to one constraint with a positive budget. By docs/theory.md, section 12, leakage is at
+most S(P'), with equality at P' = P: with v_ij = log(p(x_j given ŷ_i)/π_j) within each group,
 
     I(P') ≤ S(P') = Σ_l w_l KL(P'_l ‖ P_l) + Σ_il w_l P'_il Σ_j p(x_j given z_l) v_ij.
 
-* At a rate β = 1/μ, `EntropicStep.at` minimises ⟨L, P'⟩ + μ S(P'): P'_il ∝ P_il exp(−c_il/μ − Σ_j
+- At a rate β = 1/μ, `EntropicStep.at` minimises ⟨L, P'⟩ + μ S(P'): P'_il ∝ P_il exp(−c_il/μ − Σ_j
   p(x_j given z_l) v_ij). Law: the Lagrangian ⟨L, P⟩ + μ I(P) never increases; its fixed points of
   full support are exactly the KKT points.
-* `constrained_sweep` minimises ⟨L, P'⟩ over S(P') ≤ ε. The minimiser is the same formula at the μ
-  where S = ε, a scalar root. Law: every estimator keeps the budget, and the error probability never
-  increases.
+- `constrained_sweep` minimises ⟨L, P'⟩ over S(P') ≤ ε. The minimiser is the same formula at the μ
+  for which S = ε, a scalar root. Law: every estimator satisfies the budget, and the error
+  probability never increases.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from discreet.numerics.double_double import Array
 
 
 def plain_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
-    """Constrained Blahut–Arimoto sweeps from the uniform guess, under one positive finite budget.
-    Returns why it stopped.
+    """Run constrained Blahut–Arimoto sweeps from the uniform guess, under one positive finite
+    budget, and return the reason for stopping.
 
     After many sweeps, the bracket is checked only every twentieth sweep.
     """
@@ -48,18 +48,18 @@ def plain_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
 
 
 def uniform_start(outcomes: Outcomes) -> Array:
-    """log P [m, N] of the uniform guess, which leaks nothing and excludes nothing."""
+    """Return log P [m, N] of the uniform guess, which leaks nothing and excludes nothing."""
     return np.full(outcomes.cost.shape, -math.log(outcomes.cost.shape[0]))
 
 
 def log_normalise(log_weights: Array) -> Array:
-    """log of the columns scaled to sum to one."""
+    """Return the log of the columns scaled to sum to one."""
     shifted = log_weights - log_weights.max(axis=0)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=0)))
 
 
 def _log_ratios(outcomes: Outcomes, estimator: Array) -> Array:
-    """v_ij = log(p(x_j given ŷ_i)/π_j) [m, n]; 0 for a guess that is never made; at least
+    """Return v_ij = log(p(x_j given ŷ_i)/π_j) [m, n]; 0 for a guess that is never made; at least
     `Precision.log_zero`.
     """
     mass, deviation = outcomes.sums(estimator)
@@ -73,7 +73,7 @@ def _log_ratios(outcomes: Outcomes, estimator: Array) -> Array:
 
 
 def _own_prices(outcomes: Outcomes, log_estimator: Array, multiplier: float) -> Prices:
-    """The prices of a fixed point: t_ij = μ log(p(x_j given ŷ_i)/π_j)."""
+    """Return the prices of a fixed point: t_ij = μ log(p(x_j given ŷ_i)/π_j)."""
     multipliers = np.zeros(outcomes.budget.size)
     multipliers[outcomes.priced] = multiplier
     return Prices(multiplier * _log_ratios(outcomes, np.exp(log_estimator)), multipliers)
@@ -82,10 +82,11 @@ def _own_prices(outcomes: Outcomes, log_estimator: Array, multiplier: float) -> 
 def constrained_sweep(
     outcomes: Outcomes, log_estimator: Array, multiplier: float
 ) -> tuple[Array, float]:
-    """log P' [m, N] of one sweep within the budget, and its multiplier; P must keep the budget.
+    """Return log P' [m, N] of one sweep within the budget, and its multiplier; P must satisfy the
+    budget.
 
-    multiplier: a guess of μ, such as the last sweep's. The μ returned is 0 when the step reached a
-    rule whose budget has no price.
+    multiplier: an estimate of μ, such as the μ of the last sweep. The returned μ is 0 if the step
+    reached a rule whose budget is not binding.
     """
     step = EntropicStep(outcomes, log_estimator)
     rate = step.largest_rate(float(outcomes.target[outcomes.priced[0]]), 1.0 / multiplier)
@@ -93,7 +94,7 @@ def constrained_sweep(
 
 
 class EntropicStep:
-    """The family of sweeps from one estimator log P [m, N], by the rate β = 1/μ."""
+    """The family of sweeps from one estimator log P [m, N], parametrised by the rate β = 1/μ."""
 
     def __init__(self, outcomes: Outcomes, log_estimator: Array) -> None:
         self._outcomes = outcomes
@@ -104,11 +105,13 @@ class EntropicStep:
         self._evidence = self._log_ratio @ outcomes.feature + self._prior_part @ outcomes.share
 
     def at(self, rate: float) -> Array:
-        """log P' [m, N] of one sweep at a fixed multiplier μ = 1/rate."""
+        """Return log P' [m, N] of one sweep at a fixed multiplier μ = 1/rate."""
         return log_normalise(self._log_estimator + self._log_change(rate))
 
     def _log_change(self, rate: float) -> Array:
-        """log(P'/P) [m, N], every column normalised; accurate relative to itself when small."""
+        """Return log(P'/P) [m, N] with normalised columns; its relative error is small even for
+        small changes.
+        """
         exponent = -rate * self._outcomes.cost - self._evidence
         shifted = self._log_estimator + exponent
         largest = shifted.max(axis=0)
@@ -121,7 +124,9 @@ class EntropicStep:
         return np.asarray(exponent - log_total)
 
     def model(self, rate: float) -> tuple[float, float]:
-        """S(P') and its derivative by log β; every part is second order and nothing cancels."""
+        """Return S(P') and its derivative with respect to log β; every part is of second order and
+        nothing cancels.
+        """
         outcomes = self._outcomes
         change = self._log_change(rate)
         new = np.exp(self._log_estimator + change)
@@ -135,7 +140,9 @@ class EntropicStep:
         return value, rate * rate * variance
 
     def largest_rate(self, budget: float, guess: float) -> float:
-        """The largest β with S ≤ budget, from the safe side: Newton in log β inside a bracket."""
+        """Return the largest β with S ≤ budget, rounded to the safe side, by Newton in log β inside
+        a bracket.
+        """
         low = -math.inf
         high = math.log(Precision.longest / self._outcomes.spread)
         target = budget * (1.0 - 0.5 * Precision.searched)  # the middle of where the search may end
@@ -153,8 +160,8 @@ class EntropicStep:
 
 
 def _inside(proposal: float, at: float, low: float, high: float) -> float:
-    """The proposal, at most 2 away, if it lies inside the bracket; else a step of 2
-    or the middle.
+    """Return the proposal, at most 2 away, if it lies inside the bracket; otherwise a step of 2 or
+    the midpoint.
     """
     proposal = min(max(proposal, at - 2.0), at + 2.0)
     if low < proposal < high:

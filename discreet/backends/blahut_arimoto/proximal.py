@@ -2,33 +2,34 @@
 the dual unknowns.
 
 The plain sweep minimises a model of the leakage plus a Kullback–Leibler distance of fixed weight μ.
-Here the leakage is exact and the weight falls:
+Here the leakage is exact and the weight decreases:
 
-    P⁺ = argmin ⟨L, P'⟩ + (1/η) Σ_l w_l KL(P'_l ‖ P_l)   over estimators that keep the budgets,
+    P⁺ = argmin ⟨L, P'⟩ + (1/η) Σ_l w_l KL(P'_l ‖ P_l)   over estimators within the budgets,
 
-whose dual is smooth, concave and free of constraints whatever N is. With one multiplier for each
-constraint c and tilts of all its groups g,
+whose dual is smooth, concave and unconstrained for every N. With one multiplier for each constraint
+c and tilts of all its groups g,
 
     c_il(t, μ) = c_il + Σ_g (f^g_l·t_i^g − ω^g_l cost(t_i^g, μ_c)),
     D(t, μ) = −(1/η) Σ_l w_l log Σ_i P_il exp(−η c_il(t, μ)) − Σ_c μ_c ε_c,
     P⁺_il ∝ P_il exp(−η c_il(t, μ)).
 
-The gradient is dev_i^g − s_i^g (q_i^g − π^g) by t_i^g and Σ_i s_i^g KL(q_i^g ‖ π^g) − ε_c by μ_c,
-summed over the groups of c. −Hessian is η times a covariance over guesses plus s_i^g times the
-Hessian of the tilt's cost. Each t is itself dual feasible, so the bound of the stopping rule is
-free. Under perfect privacy there is no μ and a tilt costs nothing, so that the same equations solve
-Φ P = 0 exactly. A constraint takes part only in sweeps that would break it otherwise: one whose
-price falls quickly is left out, and comes back if the sweep without it breaks it.
+The gradient is dev_i^g − s_i^g (q_i^g − π^g) with respect to t_i^g and Σ_i s_i^g KL(q_i^g ‖ π^g) −
+ε_c with respect to μ_c, summed over the groups of c. −Hessian is η times a covariance over guesses
+plus s_i^g times the Hessian of the cost of the tilt. Each t is dual feasible, so the bound of the
+stopping rule costs nothing. Under perfect privacy μ does not exist and a tilt costs nothing, so the
+same equations solve Φ P = 0 exactly. A constraint takes part only in sweeps that would violate it
+otherwise: a constraint whose multiplier decreases quickly is left out, and returns if the sweep
+without it violates it.
 
 The error after k sweeps is at most log m / Σ η_k, and superlinear once the rows that randomise are
 known (an exponential method of multipliers on the dual). Sources: M. Teboulle, Math. Oper. Res. 17
 (1992); P. Tseng, D. P. Bertsekas, Math. Program. 60 (1993); A. N. Iusem, M. Teboulle, Math. Oper.
 Res. 20 (1995).
 
-Precision: a tilt common to all guesses changes no decision (Σ_i P_il = 1), so its curvature is
-formed from the costs of the tilts alone, never as a difference of covariances. Within a sweep,
-costs are stored as differences from the sweep's start, so the large η multiplies no rounding error
-of the tilts.
+Precision: a tilt common to all guesses does not change any decision (Σ_i P_il = 1), so its
+curvature is computed only from the costs of the tilts, never as a difference of covariances. Within
+a sweep, costs are stored as differences from the start of the sweep, so the large η does not
+multiply rounding errors of the tilts.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ from discreet.numerics.double_double import Array
 
 _STALLED = "stopped: no further progress"
 _IDLE = 0.05
-"""A budget whose price falls below this share of what it was in one sweep may have none; the sweep
-is tried without it.
+"""If the multiplier of a budget decreases below this share of its value in one sweep, the sweep is
+tried without the budget.
 """
 
 
 def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = True) -> str:
-    """Exact proximal sweeps from the uniform guess, of growing or constant step η. Returns why it
-    stopped.
+    """Run exact proximal sweeps from the uniform guess, with growing or constant step η, and return
+    the reason for stopping.
     """
     pace = Pace(1.0 / outcomes.spread, growing)
     log_estimator = uniform_start(outcomes)
@@ -64,7 +65,7 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
     dropped = set[int]()
     kept = set[int]()
     while not (verdict := bracket.verdict()):
-        if (bracket.stalled >= 6 and growing) or pace.ended(outcomes.spread):  # rounding is reached
+        if (bracket.stalled >= 6 and growing) or pace.ended(outcomes.spread):  # rounding level
             return _with_perfect_privacy(outcomes, bracket, log_estimator)
         counts = np.isin(np.arange(multipliers.size), list(active))
         rows = counts[outcomes.row_term]
@@ -79,15 +80,15 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
         bracket.offer(point.estimator, point.prices)
         leakages = outcomes.law(point.estimator).leakages
         broken = set(np.flatnonzero(leakages > outcomes.budget).tolist()) - active
-        # Without a constraint, or with steps so short, a sweep need not narrow the bracket.
+        # Without a constraint, or with short steps, a sweep need not narrow the bracket.
         if broken or not active or pace.eta * outcomes.spread <= 1.0:
             bracket.stalled = 0
-        if broken:  # one at a time, as it may keep the others, too
+        if broken:  # add one at a time, since it may also satisfy the others
             worst = max(broken, key=lambda c: leakages[c] / outcomes.target[c])
             active.add(worst)
             kept |= {worst} & dropped
             continue
-        # Also after a failed sweep: its prices are nearer than those it started from.
+        # Also after a failed sweep, whose prices are closer than those it started from.
         tilt = np.where(rows, point.prices.tilt, tilt)
         multipliers = np.where(counts, point.prices.multipliers, multipliers)
         if solved:
@@ -101,8 +102,8 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
 
 
 def _with_perfect_privacy(outcomes: Outcomes, bracket: Bracket, log_estimator: Array) -> str:
-    """When rounding ends the sweeps: the perfect-privacy optimum, to blend towards and for its
-    tilt.
+    """When rounding ends the sweeps, compute the optimum under perfect privacy, to blend towards
+    and for its tilt.
 
     It is far better than a constant guess, and nearly optimal itself at budgets so small that
     rounding matters.
@@ -122,7 +123,7 @@ def _with_perfect_privacy(outcomes: Outcomes, bracket: Bracket, log_estimator: A
 
 
 def _perfect_prices(outcomes: Outcomes, private: Bracket) -> Prices:
-    """The perfect-privacy tilt at the multipliers where it proves most.
+    """Return the perfect-privacy tilt at the multipliers with the best bound.
 
     It costs Σ_i s_i Var_π(t_i)/(2 μ) + μ ε to second order under each constraint; a tilt common to
     all guesses is subtracted first.
@@ -140,9 +141,7 @@ def _perfect_prices(outcomes: Outcomes, private: Bracket) -> Prices:
 
 
 class Pace:
-    """The step η: it grows eightfold after a sweep that was solved, and backs off after one that
-    was not.
-    """
+    """The step η: it grows eightfold after a solved sweep, and decreases after a failed one."""
 
     def __init__(self, eta: float, growing: bool) -> None:
         self.eta = eta
@@ -150,20 +149,20 @@ class Pace:
         self._growth = 8.0 if growing else 1.0
 
     def faster(self) -> None:
-        """After a sweep that was solved."""
+        """Increase the step after a solved sweep."""
         self._solved = self.eta
         self.eta *= self._growth
 
     def slower(self) -> None:
-        """After a sweep that Newton's method did not solve: nearer to the last step that it solved,
-        and at last below it.
+        """Decrease the step after a sweep that Newton's method did not solve: towards the last
+        solved step, and eventually below it.
         """
         self.eta = (
             math.sqrt(self.eta * self._solved) if self._solved < 0.5 * self.eta else self.eta / 8.0
         )
 
     def ended(self, spread: float) -> bool:
-        """Whether η has left the range in which it means anything."""
+        """Return True if η is outside its useful range."""
         return not 1.0 / Precision.longest < self.eta * spread < Precision.longest
 
 
@@ -190,11 +189,11 @@ class _Point:
 
 
 class ProximalSweep:
-    """One exact sweep from log P [m, N] with step η. `step` is one Newton step; `point` is where it
-    stands.
+    """One exact sweep from log P [m, N] with step η. `step` is one Newton step; `point` is the
+    present point.
 
-    A constraint with multiplier 0 in `start` takes no part. idle: constraints that may have no
-    price.
+    A constraint with multiplier 0 in `start` takes no part. idle: constraints that may not be
+    binding.
     """
 
     def __init__(self, outcomes: Outcomes, log_estimator: Array, start: Prices, eta: float) -> None:
@@ -211,8 +210,8 @@ class ProximalSweep:
         self.point = self._at(np.zeros_like(start.tilt), np.zeros_like(start.multipliers))
 
     def run(self, bracket: Bracket, droppable: Set[int]) -> bool:
-        """Newton steps until the sweep is solved; False if it was not, as its step η was too long,
-        or once `idle` budgets may have no price.
+        """Make Newton steps until the sweep is solved; return False if it was not, because its step
+        η was too long, or once budgets are `idle`.
         """
         start = self._start.multipliers
         for _ in range(40):
@@ -229,9 +228,10 @@ class ProximalSweep:
         return False
 
     def _is_solved(self) -> bool:
-        """Whether budgets are met, or not used up at next to no price, and perfect privacy holds.
+        """Return True if the budgets are satisfied with equality, or not used up at a negligible
+        multiplier, and perfect privacy holds.
 
-        Without curvature, as η is too long, no gain is predicted either.
+        Without curvature, because η is too long, no gain is predicted either.
         """
         outcomes = self._outcomes
         point = self.point
@@ -245,11 +245,11 @@ class ProximalSweep:
         return bool((spare | (np.abs(off) <= Precision.off_budget * budget)).all())
 
     def step(self) -> float:
-        """One Newton step, damped until the dual rises; returns the gain it predicted (half the
-        squared decrement, in error probability).
+        """Make one Newton step, damped until the dual increases, and return the predicted gain
+        (half the squared decrement, in error probability).
 
-        Returns 0 when no step improves: rounding is reached. Differences of the dual below the
-        noise of its sums are rounding, where the gradient still counts.
+        Returns 0 if no step improves: the rounding level is reached. Differences of the dual below
+        the noise of its sums are rounding errors; then the gradient decides.
         """
         tilt, multipliers, slope = self._direction()
         here = self.point
@@ -273,8 +273,8 @@ class ProximalSweep:
         return 0.0
 
     def _at(self, tilt_change: Array, change: Array) -> _Point:
-        """The point at these changes from the sweep's start, kept apart from it: η multiplies
-        them.
+        """Return the point at these changes from the start of the sweep, which are stored
+        separately because η multiplies them.
         """
         outcomes = self._outcomes
         eta = self._eta
@@ -308,16 +308,16 @@ class ProximalSweep:
         )
 
     def _direction(self) -> tuple[Array, Array, float]:
-        """The Newton direction (dt [m, n], dμ [C]) and its slope gᵀ H⁻¹ g.
+        """Return the Newton direction (dt [m, n], dμ [C]) and its slope gᵀ H⁻¹ g.
 
-        Coordinates: t_i − t_r for every guess but the likeliest, the reference r; the tilts of
-        priced constraints that are common to all guesses; the multipliers.
+        Coordinates: t_i − t_r for every guess except the likeliest, the reference r; the tilts of
+        constraints with a multiplier that are common to all guesses; the multipliers.
         """
         point = self.point
         outcomes = self._outcomes
         n = outcomes.prior.size
         reference = int(np.argmax(point.estimator @ outcomes.mass))
-        # Σ_i dev_i = 0 exactly.
+        # Use that Σ_i dev_i = 0 exactly.
         common = -(point.mass[:, outcomes.group] * point.law.excess).sum(axis=0)
         others = np.delete(point.gradient.tilt, reference, axis=0)[:, self._rows]
         off = point.gradient.multipliers[self._priced]
@@ -333,7 +333,9 @@ class ProximalSweep:
         return self._rows[np.isin(self._outcomes.row_term[self._rows], self._priced)]
 
     def _coordinates(self, reference: int) -> Array:
-        """How (t_i, μ) of every guess changes with each coordinate, [m, n + C, size]."""
+        """Return the derivative of (t_i, μ) of every guess with respect to each coordinate [m, n +
+        C, size].
+        """
         m, n = self.point.prices.tilt.shape
         unit = np.eye(n + self.point.prices.multipliers.size)
         others = np.delete(np.eye(m), reference, axis=1)  # [m, m − 1]
@@ -342,8 +344,8 @@ class ProximalSweep:
         return np.concatenate([tilts, np.tile(common, (m, 1, 1))], axis=2)
 
     def _within_reach(self, matrix: Array, gradient: Array) -> Array:
-        """The solution, or the best one among those that keep every μ between 0.3 and 3 times its
-        present value.
+        """Return the solution, or the best one among those that keep every μ between 0.3 and 3
+        times its present value.
         """
         solution = solve_scaled(matrix, gradient)
         multipliers = self.point.prices.multipliers[self._priced]
@@ -361,12 +363,12 @@ class ProximalSweep:
         return solution
 
     def _curvature(self, steps: Array) -> Array:
-        """−Hessian of D in the coordinates with these `steps` [m, n + C, size].
+        """Return −Hessian of D in the coordinates with these `steps` [m, n + C, size].
 
         The derivative of c_il by (t_i^g, μ_c) is (f^g_l − ω^g_l ρ_i^g, ω^g_l κ_i^g), with ρ the
         excess and κ the divergence of the tilted law; η times the covariance over guesses is
-        Σ_{i<k} w_l P_il P_kl (∂c_il − ∂c_kl)(∂c_il − ∂c_kl)ᵀ, where 1 − P is never formed. A tilt
-        common to all guesses leaves f_l out of the differences, exactly.
+        Σ_{i<k} w_l P_il P_kl (∂c_il − ∂c_kl)(∂c_il − ∂c_kl)ᵀ, where 1 − P is never computed. For a
+        tilt common to all guesses, f_l cancels exactly from the differences.
         """
         outcomes = self._outcomes
         point = self.point
@@ -377,7 +379,7 @@ class ProximalSweep:
         constant -= law.divergence[:, :, None] * steps[:, n + outcomes.term]
         own = steps[:, :n].copy()
         own[:, :, (m - 1) * self._rows.size :] = 0.0
-        # Of c_il by (f_l, ω_l), [m, n + G, size].
+        # Coefficients of (f_l, ω_l) in the derivatives of c_il [m, n + G, size].
         slopes = np.concatenate([own, -constant], axis=1)
         matrix = np.zeros((steps.shape[2], steps.shape[2]))
         for i in range(m):
@@ -391,8 +393,8 @@ class ProximalSweep:
         return matrix + self._gauge(matrix)
 
     def _cost_curvature(self) -> Array:
-        """s_i^g times the Hessian of cost(t_i^g, μ_c) [m, n + C, n + C]: a perspective, so flat
-        along (t_i, μ) itself.
+        """Return s_i^g times the Hessian of cost(t_i^g, μ_c) [m, n + C, n + C]: a perspective,
+        hence flat along (t_i, μ) itself.
         """
         outcomes = self._outcomes
         law = self.point.law
@@ -411,7 +413,7 @@ class ProximalSweep:
         return np.asarray(ray @ covariance @ np.transpose(ray, (0, 2, 1)))
 
     def _gauge(self, matrix: Array) -> Array:
-        """Curvature for the directions that change nothing: one constant added to all tilts of a
+        """Return curvature for the directions without effect: one constant added to all tilts of a
         guess in one group.
         """
         group = self._outcomes.group
@@ -427,7 +429,7 @@ class ProximalSweep:
 
 
 def solve_scaled(matrix: Array, right: Array) -> Array:
-    """Solve a positive semidefinite system after Jacobi scaling; a small ridge keeps its null
+    """Solve a positive semidefinite system after Jacobi scaling; a small ridge makes its null
     directions harmless.
     """
     diagonal = matrix.diagonal()

@@ -1,9 +1,8 @@
-"""Problems as files that other solvers read, and the way back from what they find.
+"""Problems as files for other solvers, and estimators from the variables that these find.
 
-files          which formats there are, the export of a problem, and the estimator of a solver's
-               variables
-preamble       what every file says about itself
+files          the formats, the export of a problem, and the estimator of a solver's variables
+preamble       the description at the beginning of every file
 cbf            the Conic Benchmark Format
 mps            linear programs in free MPS
-clarabel_json  what Clarabel reads and writes itself
+clarabel_json  the JSON format that Clarabel reads and writes
 """

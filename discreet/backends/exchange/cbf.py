@@ -1,9 +1,9 @@
 """The Conic Benchmark Format, version 3: linear, second-order, exponential and power cones.
 
 Rows are A x + b in a cone, so A is the negative of `ConeProgram.matrix`. The order of members is
-CBF's own: its exponential cone is {(x, y, z): x ≥ y e^{z/y}, y > 0}, that of `ConeProgram` read
-backwards. Power cones are numbered in the section POWCONES, each with two exponents. Numbers are
-the shortest that read back as the same doubles.
+that of CBF: its exponential cone is {(x, y, z): x ≥ y e^{z/y}, y > 0}, which reverses the order of
+`ConeProgram`. Power cones are numbered in the section POWCONES, each with two exponents. Numbers
+are the shortest texts that read back as the same doubles.
 
 Source: H. A. Friberg, "CBLIB 2014: a benchmark library for conic mixed-integer and continuous
 optimization", Math. Prog. Comp. 8 (2016); MOSEK ApS, *The CBF format*, for the nonsymmetric cones.
@@ -24,11 +24,11 @@ from discreet.measures.measure import Cone
 from discreet.numerics.double_double import Array
 
 VERSION = 3
-"""The first with power cones; readers of version 4 take it too."""
+"""The first version with power cones; readers of version 4 accept it too."""
 
 
 def lines(form: ConeProgram, preamble: Preamble) -> Iterator[str]:
-    """The lines of the file."""
+    """Yield the lines of the file."""
     yield from (f"# {line}" for line in preamble.lines())
     yield from ("VER", str(VERSION), "", "OBJSENSE", "MIN", "")
     powers = list(dict.fromkeys(block.power for block in form.blocks if block.cone is Cone.POWER))
@@ -61,7 +61,7 @@ def lines(form: ConeProgram, preamble: Preamble) -> Iterator[str]:
 
 
 def _section(name: str, cones: Iterable[tuple[str, int]]) -> Iterator[str]:
-    """Cones and their sizes; empty ones are left out."""
+    """Yield a section of cones and their sizes, without empty cones."""
     stated = [(cone, size) for cone, size in cones if size]
     yield from (name, f"{sum(size for _, size in stated)} {len(stated)}")
     yield from (f"{cone} {size}" for cone, size in stated)
@@ -69,7 +69,9 @@ def _section(name: str, cones: Iterable[tuple[str, int]]) -> Iterator[str]:
 
 
 def _order(form: ConeProgram) -> NDArray[np.intp]:
-    """The rows of the program in the order of CBF: those of exponential cones backwards."""
+    """Return the rows of the program in the order of CBF, which reverses those of exponential
+    cones.
+    """
     order = np.arange(form.right.size)
     starts = itertools.accumulate((block.size for block in form.blocks), initial=form.linear)
     for start, block in zip(starts, form.blocks, strict=False):

@@ -1,8 +1,8 @@
-"""The JSON in which Clarabel saves and loads a problem: min q·x with A x + slack = b, the slacks in
-cones.
+"""The JSON format in which Clarabel saves and loads a problem: min q·x with A x + slack = b, the
+slacks in cones.
 
-A key of our own, `about`, holds what the other formats have as a comment; Clarabel ignores it.
-Settings are the reader's.
+A key of our own, `about`, contains the text that the other formats have as a comment; Clarabel
+ignores it. Settings are left to the reader.
 
 Source: `DefaultSolver::load_from_file` of Clarabel 0.9 and later (P. J. Goulart, Y. Chen,
 arXiv:2405.12762).
@@ -20,7 +20,7 @@ from discreet.measures.measure import Cone
 
 
 def lines(form: ConeProgram, preamble: Preamble) -> Iterator[str]:
-    """The lines of the file, one for each key."""
+    """Yield the lines of the file, one for each key."""
     matrix, right = form.standard()
     matrix.sum_duplicates()
     matrix.eliminate_zeros()

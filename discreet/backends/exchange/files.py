@@ -1,8 +1,8 @@
 """A problem as a file for other solvers, and an estimator from the variables that they find.
 
-The program is the one that the backends of this project get: of the reduced problem, as
-`Program.linear` in a linear format and else as `ConeProgram`. Files have no date and no version, so
-equal problems give equal bytes.
+The program is the one that the project's backends use: of the reduced problem, as `Program.linear`
+in a linear format and otherwise as `ConeProgram`. Files have no date and no version, so equal
+problems give equal bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ from discreet.storage.writing import (
 
 @dataclass(frozen=True)
 class Format:
-    """A format: the ending of its files, whether it holds linear programs alone, and its lines."""
+    """A format: the extension of its files, whether it supports only linear programs, and its
+    lines.
+    """
 
     ending: str
     linear: bool
@@ -52,14 +54,16 @@ FORMATS: Mapping[str, Format] = {
     "mps": Format(".mps", True, mps.lines),
     "clarabel-json": Format(".json", False, clarabel_json.lines),
 }
-"""Every format by its name."""
+"""All formats by name."""
 
 IS_EXPORT: Made = marked("made by discreet; docs/how-to/test-a-solver.md")
-"""Recognises a file of `export`."""
+"""Recognises a file written by `export`."""
 
 
 def format_named(name: str | None, path: PathLike) -> str:
-    """The name of a format, or of that which a path ends with; InputError where there is none."""
+    """Return the name of a format, given by its name or by the extension of a path; InputError if
+    there is none.
+    """
     if name is None:
         ending = os.path.splitext(path_text(path))[1]
         found = next((each for each, form in FORMATS.items() if form.ending == ending), None)
@@ -79,7 +83,9 @@ def format_named(name: str | None, path: PathLike) -> str:
 
 
 def is_linear(problem: Problem) -> bool:
-    """Whether the problem is a linear program: every budget is 0, inf, or of a linear measure."""
+    """Return True if the problem is a linear program: every budget is 0, inf, or of a linear
+    measure.
+    """
     return all(part.linear for part in Program.of(reduce(problem).problem).parts)
 
 
@@ -91,14 +97,14 @@ def export(
     certificate: Certificate | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write a problem as the program that solvers get, all or nothing; returns the path.
+    """Write a problem as a program for solvers, all or nothing, and return the path.
 
-    format       cbf, mps (linear programs only) or clarabel-json; by default from the ending of the
-                 path
+    format       cbf, mps (linear programs only) or clarabel-json; by default from the extension of
+                 the path
     certificate  of the problem: its bracket is then stated in the file
 
-    Raises InputError for a measure that the format does not hold and for what is no `Problem`;
-    FileError for a file in the way that `export` did not write, unless it is to be overwritten.
+    Raises InputError for a measure that the format does not support and for anything but a
+    `Problem`; FileError if a file exists that `export` did not write, unless `overwrite` is set.
     """
     name = format_named(format, path)
     problem = arrays_of("export", problem)
@@ -113,7 +119,7 @@ def export(
 def export_lines(
     problem: Problem, name: str, certificate: Certificate | None = None
 ) -> Iterator[str]:
-    """The lines of a file of that format."""
+    """Return the lines of a file of that format."""
     format_ = FORMATS[name]
     small = reduce(problem).problem
     bracket = None if certificate is None else (certificate.lower, certificate.upper)
@@ -132,11 +138,11 @@ def export_lines(
 
 
 def lift(problem: Problem | BlockProblem, variables: Any) -> Array:
-    """The estimator [m, N] of the variables of an exported program, of which those of the estimator
-    come first.
+    """Return the estimator [m, N] of the variables of an exported program; the variables of the
+    estimator come first.
 
     Columns are divided by their sums, which undoes the scales of every format. Raises InputError
-    for too few numbers, and for ones that are not finite.
+    for too few numbers, and for numbers that are not finite.
     """
     reduced = reduce(arrays_of("lift", problem))
     m = reduced.problem.m

@@ -1,7 +1,7 @@
 """Linear programs in free MPS: names without spaces, numbers that read back as the same doubles.
 
 The columns x0, x1, … and the rows e0, e1, … are those of `Program.linear_program` in their order.
-Variables are at least 0 unless the section BOUNDS frees them; no row needs a range.
+Variables are at least 0 unless the section BOUNDS makes them free; no row needs a range.
 
 Source: IBM, *Mathematical Programming System/360*, 1972, for the sections; HiGHS and CPLEX for the
 free form.
@@ -18,7 +18,7 @@ from discreet.backends.lowering import LinearProgram
 
 
 def lines(form: LinearProgram, preamble: Preamble) -> Iterator[str]:
-    """The lines of the file."""
+    """Yield the lines of the file."""
     yield from (f"* {line}" for line in preamble.lines())
     yield from (f"NAME {preamble.title}", "ROWS", " N cost")
     equations = (form.low == form.high).tolist()

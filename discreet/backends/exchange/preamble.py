@@ -1,5 +1,5 @@
-"""What an exported file says about itself: the problem, what its objective means, where the
-estimator is.
+"""The description in an exported file: the problem, the meaning of its objective, the position of
+the estimator.
 
 Only ASCII characters, and no date: equal problems give equal files.
 """
@@ -17,10 +17,10 @@ from discreet.problems.problem import Problem
 
 @dataclass(frozen=True)
 class Preamble:
-    """The words before a program.
+    """The text before a program.
 
-    problem   as posed; the program is of its reduction
-    bracket   certified (lower, upper) of the least error probability, if it is known
+    problem   the original problem; the program is that of its reduction
+    bracket   certified (lower, upper) of the least error probability, or None
     """
 
     problem: Problem
@@ -36,15 +36,15 @@ class Preamble:
 
     @property
     def offset(self) -> float:
-        """The error probability at objective 0: that of the Bayes rule."""
+        """The error probability at objective 0, which is the Bayes error."""
         return self.program.problem.bayes_error
 
     def error(self, objective: float) -> float:
-        """The error probability of an objective."""
+        """Return the error probability of an objective."""
         return self.offset + self.program.unit * objective
 
     def lines(self) -> Iterator[str]:
-        """The lines, without the marks of a comment."""
+        """Yield the lines, without comment marks."""
         problem = self.problem
         small = self.program.problem
         yield f"{self.title}: least error probability of a guess that keeps a budget of leakage"
@@ -79,8 +79,8 @@ class Preamble:
         yield "made by discreet; docs/how-to/test-a-solver.md"
 
     def _objective(self, error: float, direction: int) -> float:
-        """The objective of an error probability, moved outward by more than the
-        rounding of both.
+        """Return the objective of an error probability, moved outward by more than the rounding
+        error of both.
         """
         rounding = 4.0 * 2.0**-53 * (abs(error) + abs(self.offset)) / self.program.unit
         return (error - self.offset) / self.program.unit + direction * rounding

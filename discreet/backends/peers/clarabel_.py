@@ -1,14 +1,14 @@
 """Backend `clarabel`: the problem as a cone program passed to Clarabel directly, without a
 modelling layer.
 
-Method: the arrays and cones of `cones`, passed as they are. The backend `conic` reaches the same
-solver through cvxpy.
+Method: the arrays and cones of `cones`, passed unchanged. The backend `conic` uses the same solver
+through cvxpy.
 
 Source: P. J. Goulart, Y. Chen, "Clarabel: an interior-point solver for conic programs with
 quadratic objectives", 2024 (arXiv:2405.12762).
 
-Cannot: resolve small budgets, for the reason given in `conic`: at 20 of the paper's sensors it ends
-without progress. Where it runs out of precision it keeps its last point and says so
+Limitations: small budgets are not resolved, for the reason given in `conic`: at 20 of the paper's
+sensors it ends without progress. If it runs out of precision it keeps its last point and reports it
 ("AlmostSolved", "InsufficientProgress").
 """
 
@@ -27,7 +27,7 @@ from discreet.problems.problem import Problem
 
 
 class Clarabel(Unlifted):
-    """The cone program through Clarabel's own interface; see the module's docstring."""
+    """The cone program through Clarabel's own interface; see the docstring of the module."""
 
     name = "clarabel"
     capabilities = Capabilities(
@@ -66,7 +66,7 @@ class Clarabel(Unlifted):
     )
 
     def lower(self, problem: Problem, options: Options) -> Lowered[ConeProgram, dict[str, Setting]]:
-        """The cone program, and Clarabel's settings by name."""
+        """Return the cone program, and Clarabel's settings by name."""
         program = Program.of(problem)
         settings = native(self.tuning, options, problem.N, "max_iter", "time_limit")
         return Lowered(program, ConeProgram.of(program), settings)
@@ -102,7 +102,7 @@ class Clarabel(Unlifted):
 
 
 def cones_of(form: ConeProgram) -> list[object]:
-    """The cones of the rows of `ConeProgram.standard`."""
+    """Return the cones of the rows of `ConeProgram.standard`."""
     import clarabel
 
     def cone(block: ConeBlock) -> object:

@@ -1,15 +1,15 @@
 """Backend `glop`: perfect privacy and linear measures of leakage by GLOP, the simplex method of
 OR-Tools.
 
-Method: the linear programs of `lowering` (whitened equations, variables sqrt(w_l) P_il), as the
-backend `highs` has them, passed as sparse arrays through OR-Tools' model builder. Row duals become
-the tilt. Without a constraint (budget inf) there are no privacy equations left.
+Method: the linear programs of `lowering` (whitened equations, variables sqrt(w_l) P_il), as in the
+backend `highs`, passed as sparse arrays through OR-Tools' model builder. Row duals become the tilt.
+Without a constraint (budget inf) the program has no privacy equations.
 
 Source: L. Perron, V. Furnon, "OR-Tools", Google, 2024, developers.google.com/optimization; its
 guide "Advanced LP solving" and the comments of glop/parameters.proto for the settings.
 
-Cannot: positive finite budgets of mutual information and other measures that are not linear; report
-its number of iterations, which the model builder does not pass on. Tolerances are absolute.
+Limitations: no positive finite budgets of mutual information and other measures that are not
+linear; no number of iterations, which the model builder does not pass on. Tolerances are absolute.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Glop(Unlifted):
-    """The linear programs through GLOP; see the module's docstring."""
+    """The linear programs through GLOP; see the docstring of the module."""
 
     name = "glop"
     capabilities = Capabilities(
@@ -65,7 +65,7 @@ class Glop(Unlifted):
     )
 
     def lower(self, problem: Problem, options: Options) -> Lowered[ModelBuilderHelper, str]:
-        """The program as a ModelBuilderHelper, and the settings in GLOP's text format."""
+        """Return the program as a ModelBuilderHelper, and the settings in GLOP's text format."""
         from ortools.linear_solver.python import model_builder_helper
         from scipy import sparse
 
@@ -112,5 +112,5 @@ class Glop(Unlifted):
 
 
 def _text(value: Setting) -> str:
-    """A value in protobuf's text format."""
+    """Return a value in protobuf's text format."""
     return str(value).lower() if isinstance(value, bool) else str(value)

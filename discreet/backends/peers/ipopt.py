@@ -1,9 +1,9 @@
 """Backend `ipopt`: the problem as a sparse nonlinear program for IPOPT, written in CasADi.
 
-Method: the variables and equations of `lowering`, and one inequality leakage(D, s)/ε ≤ 1, the
+Method: the variables and equations of `lowering`, and one inequality leakage(D, s)/ε ≤ 1, with the
 leakage as the sum over (i, j) of u log1p(sqrt(ε) D/(π s)) − sqrt(ε) D with u = π s + sqrt(ε) D,
 which keeps its digits at small budgets (with plain logarithms the gap at 20 of the paper's sensors
-is 1e-7 instead of 1e-9). CasADi differentiates it twice: the Hessian has entries for D and s only.
+is 1e-7 instead of 1e-9). CasADi differentiates it twice: the Hessian has entries only for D and s.
 The start is the uniform guess. At budgets 0 and inf the program is linear. Other smooth measures
 have their own function of D and s; a measure of each posterior is one inequality for each guess,
 and linear measures are the linear inequalities of `Program.linear_program`.
@@ -12,8 +12,8 @@ Source: A. Wächter, L. T. Biegler, "On the implementation of an interior-point 
 algorithm for large-scale nonlinear programming", Math. Program. 106 (2006) 25–57; J. A. E.
 Andersson et al., "CasADi", Math. Prog. Comp. 11 (2019); IPOPT's page of options.
 
-Cannot: report a gap; "Solve_Succeeded" refers to its own scaled residuals. Linear systems go to
-MUMPS, the only solver in CasADi's wheels; those that need a licence are faster.
+Limitations: it reports no gap; "Solve_Succeeded" refers to its own scaled residuals. Linear systems
+are solved by MUMPS, the only solver in CasADi's wheels; solvers that need a licence are faster.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Ipopt(Unlifted):
-    """The sparse nonlinear program through CasADi's IPOPT; see the module's docstring."""
+    """The sparse nonlinear program through CasADi's IPOPT; see the docstring of the module."""
 
     name = "ipopt"
     capabilities = Capabilities(
@@ -89,7 +89,7 @@ class Ipopt(Unlifted):
     def lower(
         self, problem: Problem, options: Options
     ) -> Lowered[casadi.Function, dict[str, Array]]:
-        """The program as a casadi nlpsol function with its options, bounds and start."""
+        """Return the program as a casadi nlpsol function with its options, bounds and start."""
         import casadi
 
         program = Program.of(problem)
@@ -130,8 +130,8 @@ class Ipopt(Unlifted):
 def _functions(
     program: Program, arrays: LinearProgram, x: casadi.MX
 ) -> tuple[dict[str, casadi.MX], dict[str, casadi.Function]]:
-    """The program {x, f, g} and its derivatives. To find the pattern of g itself, CasADi needs time
-    quadratic in N.
+    """Return the program {x, f, g} and its derivatives. CasADi's own detection of the sparsity of g
+    takes time quadratic in N.
     """
     import casadi
     from scipy import sparse
@@ -193,8 +193,8 @@ def _functions(
 
 
 def _leakage(program: Program, part: LeakageConstraint, law: casadi.SX) -> list[casadi.SX]:
-    """What must be at most 0, in D and s stacked: Σ g(u_i)/B − 1, or g(u_i)/B − s_i
-    for each guess.
+    """Return the expressions in the stacked D and s that must be at most 0: Σ g(u_i)/B − 1, or
+    g(u_i)/B − s_i for each guess.
     """
     each = {Cone.QUADRATIC: _quadratic, Cone.POWER: _norm, Cone.ENTROPY: _divergence}[part.cone]
     start = program.sizes[0]
@@ -213,7 +213,7 @@ def _leakage(program: Program, part: LeakageConstraint, law: casadi.SX) -> list[
 def _divergence(
     part: LeakageConstraint, deviation: casadi.SX, mass: casadi.SX, prior: Array
 ) -> casadi.SX:
-    """Σ_j u log1p(d/(π s)) − d over B, d = u − π s."""
+    """Return Σ_j u log1p(d/(π s)) − d divided by B, with d = u − π s."""
     import casadi
 
     independent = casadi.DM(prior) * mass
@@ -226,7 +226,7 @@ def _divergence(
 def _quadratic(
     part: LeakageConstraint, deviation: casadi.SX, mass: casadi.SX, prior: Array
 ) -> casadi.SX:
-    """Σ_j d²/(π s) over B."""
+    """Return Σ_j d²/(π s) divided by B."""
     import casadi
 
     return casadi.sum1(deviation**2 / casadi.DM(prior)) / (mass * part.level)
@@ -235,7 +235,7 @@ def _quadratic(
 def _norm(
     part: LeakageConstraint, deviation: casadi.SX, mass: casadi.SX, prior: Array
 ) -> casadi.SX:
-    """s (N − 1)/B with N^α − 1 = Σ_j π ((1 + x)^α − 1 − α x), x = d/(π s)."""
+    """Return s (N − 1)/B with N^α − 1 = Σ_j π ((1 + x)^α − 1 − α x), x = d/(π s)."""
     import casadi
 
     alpha = part.measure.order

@@ -4,16 +4,16 @@ OR-Tools.
 Method: the linear programs of `lowering` (whitened equations, variables sqrt(w_l) P_il) as arrays
 for PDLP's own Python interface: primal–dual hybrid gradient with adaptive steps, restarts, diagonal
 preconditioning and presolve. The dual iterate becomes the tilt. Without a constraint (budget inf)
-there are no privacy equations left.
+the program has no privacy equations.
 
 Source: D. Applegate et al., "Practical large-scale linear programming using primal-dual hybrid
 gradient", NeurIPS 2021, and "PDLP: a practical first-order method for large-scale linear
 programming", arXiv:2501.07018; the comments of solvers.proto.
 
-Cannot: positive finite budgets of mutual information and other measures that are not linear.
-Iterations are cheap but their number is not bounded in practice: a first-order method reaches high
-accuracy only on well-conditioned programs. At a hundredth of what the Bayes rule leaks 10⁴ to 10⁶
-iterations certify ten outcomes, at a ten-thousandth 5 s are not enough.
+Limitations: no positive finite budgets of mutual information and other measures that are not
+linear. Iterations are cheap but their number is not bounded in practice: a first-order method
+reaches high accuracy only on well-conditioned programs. At a hundredth of the leakage of the Bayes
+rule, 10⁴ to 10⁶ iterations certify ten outcomes; at a ten-thousandth, 5 s are not enough.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _accuracy(criterion: str, value: float | ShareOfGap, why: str) -> Tuned:
-    """A tolerance by the path of its field; PDLP's default for all of them is 1e-6."""
+    """Return a tolerance by the path of its field; PDLP's default for all of them is 1e-6."""
     return Tuned(
         f"termination_criteria.detailed_optimality_criteria.eps_optimal_{criterion}",
         value,
@@ -45,7 +45,7 @@ def _accuracy(criterion: str, value: float | ShareOfGap, why: str) -> Tuned:
 
 
 class Pdlp(Unlifted):
-    """The linear programs through PDLP; see the module's docstring."""
+    """The linear programs through PDLP; see the docstring of the module."""
 
     name = "pdlp"
     capabilities = Capabilities(
@@ -64,7 +64,7 @@ class Pdlp(Unlifted):
     )
     _share = ShareOfGap(Precision.own_gap, 1e-12)
     tuning: Tuning = (
-        # an estimator counts as private up to a residual of 1e-13
+        # An estimator counts as private up to a residual of 1e-13.
         _accuracy("primal_residual_absolute", 1e-14, "a residual of a privacy equation is a leak"),
         _accuracy(
             "primal_residual_relative", 0.0, ("as the absolute one: leaks are judged absolutely")
@@ -91,7 +91,9 @@ class Pdlp(Unlifted):
     def lower(
         self, problem: Problem, options: Options
     ) -> Lowered[QuadraticProgram, PrimalDualHybridGradientParams]:
-        """The program as a pdlp.QuadraticProgram without quadratic part, and the parameters."""
+        """Return the program as a pdlp.QuadraticProgram without quadratic part, and the
+        parameters.
+        """
         program = Program.linear(problem)
         limits = (f"termination_criteria.{name}_limit" for name in ("iteration", "time_sec"))
         settings = native(self.tuning, options, problem.N, *limits)
@@ -133,7 +135,7 @@ def _model(program: Program) -> QuadraticProgram:
 
 
 def _parameters(settings: dict[str, Setting]) -> PrimalDualHybridGradientParams:
-    """PrimalDualHybridGradientParams with the settings, whose names are paths of fields."""
+    """Return PrimalDualHybridGradientParams with the settings, whose names are paths of fields."""
     from ortools.pdlp import solvers_pb2
 
     found = solvers_pb2.PrimalDualHybridGradientParams()

@@ -1,23 +1,23 @@
 """Backend `qics`: the leakage as QICS' own classical relative entropy cones, one per guess.
 
-Method: min ⟨L, P⟩ with the last guess eliminated and all else in cones, h − G x ∈ K: R_il ≥ 0 for i
-< m and v_l − Σ_i R_il ≥ 0 (`lowering` has R and v), Σ_i t_i ≤ 1, and for each guess (ε t_i, u_i, π
-s_i)/ε in the cone {t ≥ Σ_j x_j log(x_j/y_j)} of dimension 2n + 1, u_i = A P_i and s_i written out
-in P. At budget 0 the whitened equations of `lowering` replace the cones as A x = b; at budget inf
-only bounds are left. QICS has a shortcut for its standard form A x = b with the law of (X, Ŷ) as
-cone variables. In that form it stops with gaps of 1e-1 to 1e-8 and oversteps budgets; in this form
-gaps are 1e-9 to 1e-12 up to 10 of the paper's sensors, 1e-6 at 20.
+Method: min ⟨L, P⟩ with the last guess eliminated and everything else in cones, h − G x ∈ K: R_il ≥
+0 for i < m and v_l − Σ_i R_il ≥ 0 (`lowering` defines R and v), Σ_i t_i ≤ 1, and for each guess (ε
+t_i, u_i, π s_i)/ε in the cone {t ≥ Σ_j x_j log(x_j/y_j)} of dimension 2n + 1, with u_i = A P_i and
+s_i expressed in P. At budget 0 the whitened equations of `lowering` replace the cones as A x = b;
+at budget inf only bounds remain. QICS has a shortcut for its standard form A x = b with the law of
+(X, Ŷ) as cone variables. In that form it stops with gaps of 1e-1 to 1e-8 and exceeds budgets; in
+this form gaps are 1e-9 to 1e-12 up to 10 of the paper's sensors, 1e-6 at 20.
 
-Other measures of leakage: the divergence of each posterior has ε s_i in place of ε t_i, chi-square
-second-order cones and linear measures inequalities, all written out in P.
+Other measures of leakage: the divergence of each posterior has ε s_i instead of ε t_i, chi-square
+has second-order cones and linear measures have inequalities, all expressed in P.
 
 Source: K. He, J. Saunderson, H. Fawzi, "QICS: Quantum Information Conic Solver", arXiv:2410.17803
 (2024); the barrier of the cone: H. Fawzi, J. Saunderson, "Optimal self-concordant barriers for
 quantum relative entropies", SIAM J. Optim. 33 (2023).
 
-Cannot: Sibson's information, for which it has no cone; scale. QICS factorises a dense matrix with
-(m − 1) N rows in every iteration, in Python and LAPACK. It refuses more than 4,000 such variables.
-Time is checked between iterations only.
+Limitations: no Sibson's information, for which it has no cone; it does not scale. QICS factorises a
+dense matrix with (m − 1) N rows in every iteration, in Python and LAPACK. It refuses more than
+4,000 such variables. Time is checked only between iterations.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class Qics(Unlifted):
-    """Entropy cones through QICS; see the module's docstring."""
+    """Entropy cones through QICS; see the docstring of the module."""
 
     name = "qics"
     capabilities = Capabilities(
@@ -76,7 +76,7 @@ class Qics(Unlifted):
     )
 
     def lower(self, problem: Problem, options: Options) -> Lowered[_QicsModel, dict[str, Setting]]:
-        """The arrays c, G, h, A, b and the cones of a qics.Model."""
+        """Return the arrays c, G, h, A, b and the cones of a qics.Model."""
         program = Program.of(problem, 0.5)  # powers of 0 and 1 made no measurable difference
         model = _model(program) if problem.m > 1 else _QicsModel({}, [], [])
         settings = native(self.tuning, options, problem.N, "max_iter", "max_time")
@@ -95,7 +95,7 @@ class Qics(Unlifted):
             return Raw(
                 ("one guess: nothing to decide"), program.answer(program.scale, np.zeros(0)), 0
             )
-        with np.errstate(all="ignore"):  # its line search steps out of the cones and back
+        with np.errstate(all="ignore"):  # its line search leaves the cones temporarily
             found = qics.Solver(qics.Model(**lowered.model.arguments), **lowered.options).solve()
         claimed = f"{found['sol_status']} ({found['exit_status']})"
         variables = point_of(
@@ -113,10 +113,10 @@ class Qics(Unlifted):
 
 @dataclass(frozen=True)
 class _ConeRows:
-    """Rows of a cone: `body` P_i + extra variables, where body [r, N] = slopes [r, k] A and A are
-    the rows of a group.
+    """Rows of a cone: `body` P_i + extra variables, where body [r, N] = slopes [r, k] A for the
+    rows A of a group.
 
-    extra    places among the extra variables, and a factor of each for every row [extras, r]
+    extra    positions among the extra variables, each with a factor for every row [extras, r]
     """
 
     guess: int
@@ -128,7 +128,7 @@ class _ConeRows:
 
 @dataclass(frozen=True)
 class _QicsModel:
-    """The arguments of qics.Model, and for the duals the blocks by their first rows, and the rows
+    """The arguments of qics.Model and, for the duals, the blocks by their first rows and the rows
     of each part's budget.
     """
 
@@ -140,7 +140,9 @@ class _QicsModel:
 def _answer(
     program: Program, model: _QicsModel, variables: Array, prices: Array, slopes: Array
 ) -> Answer:
-    """The last guess is the rest; prices are those of the equations, slopes those of the cones."""
+    """Return the answer; its last guess is one minus the others. prices: of the equations; slopes:
+    of the cones.
+    """
     problem = program.problem
     masses = variables[: (problem.m - 1) * problem.N].reshape(-1, problem.N)
     estimator = program.estimator(np.vstack([masses, program.scale - masses.sum(axis=0)]))
@@ -156,7 +158,7 @@ def _answer(
 
 
 def _model(program: Program) -> _QicsModel:
-    """min c·x, A x = b, h − G x in the cones."""
+    """Return the model min c·x with A x = b and h − G x in the cones."""
     import qics
     from scipy import sparse
 
@@ -190,7 +192,9 @@ def _model(program: Program) -> _QicsModel:
 
 
 class _QicsCones:
-    """The cones of all parts, after `count` rows; `extras` counts the variables beside R."""
+    """The cones of all parts, after `count` rows; `extras` counts the variables in addition to
+    R.
+    """
 
     def __init__(self, program: Program, count: int) -> None:
         self.program = program
@@ -199,11 +203,11 @@ class _QicsCones:
         self.cones = list[object]()
         self.blocks = list[tuple[int, _ConeRows]]()
         self.budgets = list[range]()
-        # Row, extras that are subtracted, from what.
+        # A row, the extra variables subtracted there, and the right-hand side.
         self.sums: list[tuple[int, list[int], float]] = []
 
     def add_part(self, part: LeakageConstraint) -> None:
-        """Its cones, and then its budget."""
+        """Add the cones of a part, and then its budget."""
         import qics
 
         smooth = {Cone.QUADRATIC: self._quadratic, Cone.ENTROPY: self._entropy}
@@ -231,7 +235,7 @@ class _QicsCones:
         self.count += len(block.slopes)
 
     def _pieces(self, part: LeakageConstraint, guess: int, k: int, group: PriorGroup) -> list[int]:
-        """h − R (D, s) ≥ 0, or −R (D, s) ≥ 0."""
+        """Add h − R (D, s) ≥ 0, or −R (D, s) ≥ 0, and return the positions of h."""
         import qics
 
         found = list[int]()
@@ -250,12 +254,12 @@ class _QicsCones:
     def _quadratic(
         self, part: LeakageConstraint, guess: int, k: int, group: PriorGroup
     ) -> list[int]:
-        """|(h − s, 2 D/√π)| ≤ h + s."""
+        """Add |(h − s, 2 D/√π)| ≤ h + s, and return the position of h."""
         import qics
 
         slopes, body = _law(part, group)
         n = group.prior.size
-        mix = np.zeros((n + 2, n + 1))  # of (D, s)
+        mix = np.zeros((n + 2, n + 1))  # coefficients of (D, s)
         mix[:2, n] = (1.0, -1.0)
         mix[2:, :n] = np.diag(2.0 / np.sqrt(group.prior))
         place = self._new()
@@ -266,7 +270,9 @@ class _QicsCones:
         return [place]
 
     def _entropy(self, part: LeakageConstraint, guess: int, k: int, group: PriorGroup) -> list[int]:
-        """(t, u, π s)/B in the cone t ≥ Σ_j u_j log(u_j/(π_j s)), for each guess with t = B s."""
+        """Add (t, u, π s)/B in the cone t ≥ Σ_j u_j log(u_j/(π_j s)), with t = B s if each guess is
+        bounded.
+        """
         import qics
 
         n = group.prior.size
@@ -285,7 +291,7 @@ class _QicsCones:
         return place
 
     def arrays(self) -> tuple[csr_array, Array]:
-        """The rows of G and h of all cones."""
+        """Return the rows of G and h of all cones."""
         from scipy import sparse
 
         program = self.program
@@ -313,7 +319,7 @@ class _QicsCones:
 
 
 def _law(part: LeakageConstraint, group: PriorGroup) -> tuple[Array, Array]:
-    """(D, s) from u = A P, as slopes [k + 1, k], and from P [k + 1, N]."""
+    """Return (D, s) as a function of u = A P: slopes [k + 1, k], and of P [k + 1, N]."""
     n = group.prior.size
     slopes = np.vstack([(np.eye(n) - group.prior[:, None]) / part.root, np.ones((1, n))])
     return slopes, np.vstack([group.deviation / part.root, group.mass])

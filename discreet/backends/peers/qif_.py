@@ -1,18 +1,20 @@
-"""Backend `qif`: g-leakage and its kin in exact rational numbers, by the linear programs of libqif.
+"""Backend `qif`: g-leakage and related measures in exact rational numbers, by the linear programs
+of libqif.
 
 Method: libqif finds the channel of least expected loss whose posterior g-vulnerability is at most a
-number. Its secret is the outcome Z itself, with prior w_l, loss L_il/w_l, and the gain that an
-action has about X where the outcome is z_l, Σ_j G_wj p(x_j given z_l); so Z may be X or any
-measurement of it. Min-entropy leakage has G = 1 where the action names X, maximal leakage 1/π_j
-there. Every number of the problem is taken as the rational that it is. The vulnerability may be e^ε
-times that of the prior, e^ε − 1 as the double that other backends use.
+given number. Its secret is the outcome Z itself, with prior w_l, loss L_il/w_l, and the gain of an
+action about X if the outcome is z_l, Σ_j G_wj p(x_j given z_l); so Z may be X or any measurement of
+it. Min-entropy leakage has G = 1 if the action is X, maximal leakage has 1/π_j there. Every number
+of the problem is converted exactly to a rational. The vulnerability may be e^ε times that of the
+prior, with e^ε − 1 as the double that other backends use.
 
 Source: K. Chatzikokolakis, libqif, libqif.chatzi.org; M. S. Alvim et al., *The Science of
-Quantitative Information Flow*, Springer 2020; what is learnt of X through Z: A. McIver et al.,
+Quantitative Information Flow*, Springer 2020; information about X through Z: A. McIver et al.,
 "Abstract channels and their robust information-leakage ordering", POST 2014.
 
-Cannot: other measures, perfect privacy by itself, several constraints. It gives no duals; the loop
-derives them. Neither time nor iterations can be limited. Its wheels need a processor with AVX2.
+Limitations: no other measures, no perfect privacy by itself, no several constraints. It returns no
+duals; the loop derives them. Neither time nor iterations can be limited. Its wheels need a
+processor with AVX2.
 """
 
 from __future__ import annotations
@@ -37,8 +39,9 @@ class RationalProgram:
     """min Σ w_l C_li loss(l, i) over channels C with Σ_i max_a Σ_l w_l C_li gain(a, l) ≤ most, all
     rational.
 
-    prior    w_l [N], of sum 1
-    actions  how many there are; guesses: m
+    prior    w_l [N], with sum 1
+    guesses  number of guesses, m
+    actions  number of actions
     """
 
     prior: list[Fraction]
@@ -50,7 +53,7 @@ class RationalProgram:
 
     @classmethod
     def of(cls, problem: Problem) -> RationalProgram:
-        """The program of a problem without zero masses."""
+        """Return the program of a problem without zero masses."""
         joint = _rational(problem.p_xz)
         costs = _rational(problem.loss)
         masses = [sum(column, Fraction()) for column in zip(*joint, strict=True)]
@@ -59,7 +62,7 @@ class RationalProgram:
         gains = _gains(problem, p_x)
         best = max(sum((g * p for g, p in zip(row, p_x, strict=True)), Fraction()) for row in gains)
         level = problem.measure.level(problem.budget)
-        # No vulnerability is larger.
+        # The second number is an upper bound of any vulnerability.
         most = best * (1 + Fraction(min(level, float(problem.n) / float(min(p_x)))))
         about = [
             [
@@ -79,7 +82,7 @@ class RationalProgram:
 
 
 class Qif(Unlifted):
-    """libqif's linear programs in rational numbers; see the module's docstring."""
+    """libqif's linear programs in rational numbers; see the docstring of the module."""
 
     name = "qif"
     capabilities = Capabilities(
@@ -96,12 +99,12 @@ class Qif(Unlifted):
     tuning: Tuning = ()
 
     def lower(self, problem: Problem, options: Options) -> RationalProgram:
-        """The program in rational numbers; no tolerance enters here."""
+        """Return the program in rational numbers, without any tolerance."""
         del options
         return RationalProgram.of(problem)
 
     def solve(self, lowered: RationalProgram, options: Options) -> Raw[Answer]:
-        """Run libqif once, to the end."""
+        """Run libqif once until it is finished."""
         import qif
 
         prior = np.array(lowered.prior, dtype=object)
@@ -113,7 +116,7 @@ class Qif(Unlifted):
 
 
 def _gains(problem: Problem, p_x: list[Fraction]) -> list[list[Fraction]]:
-    """Gains of actions about X [actions][n]."""
+    """Return the gains of actions about X [actions][n]."""
     measure: Any = problem.measure
     if measure.name != "maximal-leakage":
         return _rational(measure.gains(problem.n))

@@ -3,10 +3,10 @@ by SciPy's trust-constr.
 
 Method: the variables and equations of `lowering` as one linear constraint, the bounds, and one
 nonlinear inequality leakage(D, s)/ε ≤ 1 with its gradient and its sparse Hessian, which has entries
-for D and s only; SciPy's barrier method solves it by sequential quadratic programs in a trust
+only for D and s; SciPy's barrier method solves it by sequential quadratic programs in a trust
 region. The start is the uniform guess. With the law of (X, Ŷ) eliminated, as in `slsqp`, the same
 method ended on the paper's 5 and 10 sensors with gaps of 0.7 to 0.95 after hundreds of iterations.
-In this form 40 to 80 iterations certify a gap of 1e-9.
+In this form 40 to 80 iterations give a certified gap of 1e-9.
 
 The stopping rule is SciPy's, but the callback checks all three quantities together: SciPy's own
 test on `gtol` ignores the barrier parameter, and ended with gaps of 1e-6 as soon as an early
@@ -16,8 +16,8 @@ Source: R. H. Byrd, M. E. Hribar, J. Nocedal, "An interior point algorithm for l
 programming", SIAM J. Optim. 9 (1999) 877–900; M. Lalee, J. Nocedal, T. Plantenga, SIAM J. Optim. 8
 (1998) 682–706; SciPy's reference.
 
-Cannot: scale like compiled solvers: every iteration runs in Python and factorises a sparse
-augmented system. A time limit is checked between iterations only.
+Limitations: it does not scale like compiled solvers, since every iteration runs in Python and
+factorises a sparse augmented system. A time limit is checked only between iterations.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from discreet.problems.problem import Problem
 
 
 class TrustConstr(Unlifted):
-    """Trust-region interior point with exact derivatives; see the module's docstring."""
+    """Trust-region interior point with exact derivatives; see the docstring of the module."""
 
     name = "trust-constr"
     capabilities = Capabilities(
@@ -102,7 +102,7 @@ class TrustConstr(Unlifted):
     )
 
     def lower(self, problem: Problem, options: Options) -> Program:
-        """The sparse program; no tolerance enters here."""
+        """Return the sparse program, without any tolerance."""
         del options
         return Program.of(problem)
 
@@ -117,7 +117,7 @@ class TrustConstr(Unlifted):
         size = sum(lowered.sizes)
         settings = native(self.tuning, options, lowered.problem.N, "maxiter", "")
         flat = sparse.csr_array((size, size))
-        run: Any = minimize  # the stubs know neither sparse Hessians nor this callback
+        run: Any = minimize  # its type stubs reject sparse Hessians and this callback
         with warnings.catch_warnings():
             warnings.filterwarnings(
                 "ignore", message="Singular Jacobian matrix", category=UserWarning
@@ -146,7 +146,9 @@ class TrustConstr(Unlifted):
 
 
 def _stop(barrier_tolerance: float, options: Options) -> Callable[[Array, Any], bool]:
-    """The callback: true when solved, Interrupted when out of time."""
+    """Return the callback: it returns True when solved, and raises Interrupted after the time
+    limit.
+    """
     deadline = options.deadline()
 
     def callback(_: Array, state: Any) -> bool:
@@ -154,7 +156,7 @@ def _stop(barrier_tolerance: float, options: Options) -> Callable[[Array, Any], 
             raise Interrupted(
                 f"trust-constr was stopped at the time limit of {options.time_limit:g} s"
             )
-        # a barrier problem counts as solved at 1e-11; 1e-9 and 1e-13 did alike
+        # A barrier problem counts as solved at 1e-11; 1e-9 and 1e-13 gave similar results.
         solved = max(state.optimality, state.constr_violation) < 1e-11
         return bool(solved and state.barrier_parameter < barrier_tolerance)
 
@@ -162,14 +164,14 @@ def _stop(barrier_tolerance: float, options: Options) -> Callable[[Array, Any], 
 
 
 def _constraints(program: Program) -> list[Any]:
-    """SciPy's constraint objects: the equations, then the leakage if there is a budget for it."""
+    """Return SciPy's constraint objects: the equations, then the leakage if it has a budget."""
     from scipy import sparse
     from scipy.optimize import LinearConstraint, NonlinearConstraint
 
     matrix, right = program.equations()
     found: list[Any] = [LinearConstraint(sparse.csr_array(matrix), right, right)]
     if program.leaks:
-        nonlinear: Any = NonlinearConstraint  # the stubs know no Hessian of a sum
+        nonlinear: Any = NonlinearConstraint  # its type stubs reject the Hessian of a sum
         found.append(
             nonlinear(
                 lambda x: _Leakage.at(program, x).value(),
@@ -184,7 +186,9 @@ def _constraints(program: Program) -> list[Any]:
 
 @dataclass(frozen=True)
 class _Leakage:
-    """leakage/ε and its derivatives by D and s at a point, by r_ij = u_ij/(π_j s_i) − 1."""
+    """The ratio leakage/ε and its derivatives by D and s at a point, from r_ij = u_ij/(π_j s_i) −
+    1.
+    """
 
     program: Program
     deviation: Array  # sqrt(ε) D [m, n]
@@ -198,20 +202,22 @@ class _Leakage:
             program.problem.m, program.problem.n
         )
         mass = x[masses + terms :, None]
-        least = np.nextafter(-1.0, 0.0)  # where a step leaves u ≤ 0
+        least = np.nextafter(-1.0, 0.0)  # used if a step gives u ≤ 0
         return cls(
             program, deviation, mass, np.maximum(deviation / (program.problem.p_x * mass), least)
         )
 
     def value(self) -> Array:
-        """[1]."""
+        """Return leakage/ε as an array [1]."""
         joint = self.program.problem.p_x * self.mass * (1.0 + self.ratio)
         return np.array(
             [(joint * np.log1p(self.ratio) - self.deviation).sum() / self.program.problem.budget]
         )
 
     def gradient(self) -> Any:
-        """[1, variables]: sqrt(ε) log(1 + r) by D, Σ_j π_j (log(1 + r) − r) by s, both over ε."""
+        """Return the gradient [1, variables]: sqrt(ε) log(1 + r) by D, Σ_j π_j (log(1 + r) − r) by
+        s, both divided by ε.
+        """
         from scipy import sparse
 
         log = np.log1p(self.ratio)
@@ -224,7 +230,7 @@ class _Leakage:
         return sparse.csr_array(found[None, :])
 
     def hessian(self) -> Any:
-        """[variables, variables], with entries for D and s only."""
+        """Return the Hessian [variables, variables], with entries only for D and s."""
         from scipy import sparse
 
         problem = self.program.problem

@@ -1,9 +1,9 @@
-"""How a peer is tuned, as data: the solver's own setting, the value it gets here, the solver's
-default, and why.
+"""The settings of a peer, as data: the solver's own setting, the value it gets here, the solver's
+default, and the reason.
 
 Each peer has one table `tuning` and passes exactly its entries to the solver, so
-docs/reference/peers.md shows the settings that run. Limits that the caller asks for (time,
-iterations) are added; the same file names them.
+docs/reference/peers.md shows the actual settings. Limits requested by the caller (time, iterations)
+are added; their names are in the file of the peer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from discreet.backends.precision import ShareOfGap
 
 @dataclass(frozen=True)
 class Tuned:
-    """One setting: `name` as the solver calls it, the `value` it gets, the solver's `default`, and
+    """One setting: its `name` in the solver, its `value`, the solver's `default`, and the reason,
     `why`.
     """
 
@@ -33,8 +33,8 @@ Tuning = tuple[Tuned, ...]
 def native(
     tuning: Tuning, options: Options, outcomes: int, iterations: str, seconds: str
 ) -> dict[str, Setting]:
-    """All settings for the solver: every entry of the table by its name there, and the limits that
-    the caller asks for by theirs (`limits`).
+    """Return all settings for the solver: every entry of the table by its name, and the caller's
+    limits by theirs (`limits`).
     """
     found: dict[str, Setting] = {
         each.name: each.value.of(options.gap, outcomes)

@@ -1,9 +1,10 @@
-"""The advice itself: among the options that are safe here, the one that is predicted to be fastest.
+"""Choice of a backend: among the options that are safe here, the one that is predicted to be
+fastest.
 
 Options that cannot run here, do not serve the problem, are peers (backends for comparison only) or
-are not safe are set aside with the reason. Without a safe one the most certain is named, and the
-advice says that it is not safe. Notes say where the evidence is weak: nothing is safe, the problem
-lies beyond what was measured, or the time is too short.
+are not safe are set aside with the reason. If no option is safe, the most certain one is named, and
+the advice states that it is not safe. Notes say where the evidence is weak: no option is safe, the
+problem lies outside the measured range, or the requested time is too short.
 """
 
 from __future__ import annotations
@@ -51,12 +52,12 @@ from discreet.showing.data import chosen, plain
 
 @dataclass(frozen=True)
 class Advice:
-    """Which backend for a problem, and why.
+    """The advised backend for a problem, with the reasons.
 
-    chosen        what to use; None only when nothing that was measured can run here
+    chosen        the prospect to use; None only if no option that was measured can run here
     runner_up     the next best backend, or None
-    not_chosen    label -> why, for every other backend or setting
-    notes         where the evidence is weak, or the time asked for is too short
+    not_chosen    dictionary from every other backend or label to the reason why it was not chosen
+    notes         sentences on weak evidence, or on a requested time that is too short
     """
 
     problem: str
@@ -73,28 +74,32 @@ class Advice:
 
     @property
     def backend(self) -> str:
-        """Name of the advised backend, for `solve`; auto when there is nothing to advise."""
+        """Return the name of the advised backend, for `solve`; auto if no backend can be
+        advised.
+        """
         return self.chosen.option.backend if self.chosen else "auto"
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings of the advised backend, for `solve`."""
+        """Return the settings of the advised backend, for `solve`."""
         return self.chosen.option.settings if self.chosen else {}
 
     @property
     def gap_to_ask(self) -> float:
-        """Gap to pass to `solve`: some backends keep the budget only when asked for more than is
-        needed.
+        """Return the gap to pass to `solve`. Some backends keep the budget only when asked for a
+        tighter gap than is needed.
         """
         return self.chosen.option.gap if self.chosen else self.gap
 
     @property
     def safe(self) -> bool:
-        """Whether measurements support the choice; False: solve, and look at the certificate."""
+        """Return whether measurements support the choice. If False, check the certificate after
+        solving.
+        """
         return self.chosen is not None and self.chosen.safe
 
     def to_dict(self) -> dict[str, Any]:
-        """The record for machines: plain numbers and strings, units in the names, None where
+        """Return the advice as plain numbers and strings, with units in the names and None where
         undefined.
         """
         same = (
@@ -127,17 +132,17 @@ def advise(
     among: Sequence[str] | None = None,
     reference: Sequence[Measurement] | None = None,
 ) -> Advice:
-    """Which backend to use for a problem in production, from what was measured on problems like it.
-    Solves nothing.
+    """Advise a backend for a problem from measurements on similar problems, without solving
+    anything.
 
     gap        relative certified gap that is needed
-    seconds    how long one solve may take; where the prediction is longer, the notes say so
-    results    what was measured on this machine: rows, or study folders, .parquet, .csv and .csv.gz
-               files of them. They count like shipped rows, replace those of the same cell, and tell
-               how fast this machine is
+    seconds    how long one solve may take; if the prediction is longer, the notes say so
+    results    measurements from this machine: rows, or paths of study folders and of .parquet, .csv
+               and .csv.gz files. They count like shipped rows, replace those of the same cell, and
+               determine how fast this machine is
     peers      also consider backends that are for comparison only
-    among      only these: names of backends, peers too, or labels such as conic:solver=scs; None:
-               all
+    among      consider only these: names of backends, peers too, or labels such as
+               conic:solver=scs; None means all
     reference  rows to use instead of those shipped with the package
 
     Raises InputError for a gap outside (0, 1), a time that is not positive or an unknown backend,
@@ -194,8 +199,8 @@ def advise(
 
 
 def _by_capability(problem: Problem | BlockProblem, gap: float) -> list[Prospect]:
-    """Every backend that serves a problem like which nothing was measured, in the order in which
-    `auto` asks them.
+    """Return every backend that serves the problem, in the order in which `auto` tries them, when
+    no similar problem was measured.
     """
     served = [
         name
@@ -230,8 +235,8 @@ def _reference_observations() -> tuple[Observation, ...]:
 
 
 def machine_factor(shipped: Sequence[Observation], local: Sequence[Observation]) -> float:
-    """How many times longer local rows took than the shipped ones predict: the median; 1 with fewer
-    than three of them.
+    """Return the median ratio of local seconds to the shipped seconds of the same cell, or to those
+    predicted from the shipped rows; 1 with fewer than three ratios.
     """
     models: dict[tuple[Option, str, str, int], TimeModel] = {}
     by_key = group_by(
@@ -254,7 +259,7 @@ def machine_factor(shipped: Sequence[Observation], local: Sequence[Observation])
 
 
 def _refusal(option: Option, problem: Problem | BlockProblem, peers: bool) -> str:
-    """Why an option is ruled out for a problem; empty when it is not."""
+    """Return why an option is ruled out for a problem; the text is empty if it is not."""
     name = option.backend
     if name not in backend_names():
         return "measured, but no backend of this name is registered here"
@@ -274,11 +279,10 @@ def _refusal(option: Option, problem: Problem | BlockProblem, peers: bool) -> st
 
 
 def _runnable(judged: Sequence[Prospect]) -> list[Prospect]:
-    """Those whose libraries are missing or broken are refused with the reason.
+    """Mark the prospects whose libraries are missing or broken as refused, with the reason.
 
-    A missing package is found without importing it. Whether a library imports is tried in a
-    separate process, which takes a second, so only for the backends that would be advised or named
-    next.
+    A missing package is found without importing it. An import is tried in a separate process, which
+    takes about a second, so this is done only for the two best-ranked backends.
     """
     prospects = [
         each if each.refusal else replace(each, refusal=_absence(each.option.backend))
@@ -296,7 +300,9 @@ def _runnable(judged: Sequence[Prospect]) -> list[Prospect]:
 
 
 def _absence(name: str) -> str:
-    """Which library of a backend is not installed; empty when all are."""
+    """Return which library of a backend is not installed and how to install it; the text is empty
+    if all are installed.
+    """
     able = load_backend(name).capabilities
     missing = [library for library in able.libraries if importlib.util.find_spec(library) is None]
     remedy = f'pip install "discreet[{able.extra}]"' if able.extra else "reinstall discreet"
@@ -305,8 +311,8 @@ def _absence(name: str) -> str:
 
 @cache
 def _trouble(name: str) -> str:
-    """Why a backend cannot run here, found in a separate process if it has libraries; empty if it
-    can.
+    """Return why a backend cannot run here, determined in a separate process if it has libraries;
+    the text is empty if it can.
     """
     return probe(name).reason if load_backend(name).capabilities.libraries else ""
 
@@ -319,8 +325,8 @@ def _reasons(
     peers: bool,
     among: Sequence[str] | None,
 ) -> dict[str, str]:
-    """Why every other label was not chosen; a label measured at several gaps is represented by its
-    best.
+    """Return why every other label was not chosen. A label measured at several gaps is represented
+    by its best one.
     """
     named = {each.option.label for each in (chosen, runner_up) if each}
     reasons: dict[str, str] = {}
@@ -363,7 +369,7 @@ def _notes(
     stakes: Stakes,
     among: Sequence[str] | None,
 ) -> tuple[str, ...]:
-    """The sentences on a choice; `cells` are all that were considered, shipped and local."""
+    """Return the notes on a choice; `cells` are all observations considered, shipped and local."""
     if chosen is None and among is not None:
         return (
             f"of {', '.join(among)} nothing can be advised here; the reasons are below, and "
@@ -429,7 +435,7 @@ def _notes(
 
 
 def _beyond(features: Features, cells: Sequence[Observation]) -> list[str]:
-    """A sentence for every feature outside what was measured."""
+    """Return a sentence for every feature that lies outside the measured range."""
     notes = []
     for k, name in enumerate(FEATURES):
         values = [float(cell.features.decades[k]) for cell in cells]

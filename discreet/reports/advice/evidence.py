@@ -1,18 +1,19 @@
-"""Measured rows as evidence: one `Observation` for what an option did on an instance, and what the
-instance is like.
+"""Evidence for the advice: one `Observation` of an option on an instance, and the features of an
+instance.
 
-An *option* is what a user can choose: a backend, its settings, and the gap to ask it for. A cell
-succeeds at a gap if every repeat kept the budget and was certified to that gap or a tighter one.
-Asking for a tighter gap than needed is an option like any other: some solvers break the budget at
+An *option* is what a user can choose: a backend, its settings, and the relative gap to ask it for.
+A cell succeeds at a gap if every repeat kept the budget and was certified to that gap or a tighter
+one. Asking for a tighter gap than needed is an option of its own: some solvers exceed the budget at
 loose tolerances and keep it at tight ones.
 
 An instance is described by the few numbers that decide which options certify it and how long they
-take, in decades (log10): outcomes N that differ (proportional ones are merged before a backend sees
-them), n·m (the dual has n·m + 1 unknowns), the budget relative to the Bayes leakage and in nats
-(tiny budgets break conic solvers), and the Bayes error over that of the best constant guess. The
-kind of budget is not a number: instances are only compared within perfect privacy, a constraint
-that binds, or a slack one. So is the measure of leakage, but perfect privacy is the same problem
-under all measures that vanish only for independence.
+take, in decades (log10): the number N of distinct outcomes (proportional ones are merged before a
+backend sees them), n·m (the dual has n·m + 1 unknowns), the budget relative to the Bayes leakage
+and in nats (tiny budgets break conic solvers), and the ratio of the Bayes error to the error of the
+best constant guess. The kind of budget is not a number: instances are compared only within one
+kind, which is perfect privacy, a constraint that binds, or a slack one. They are also compared only
+within one measure of leakage, except that perfect privacy is the same problem under all measures
+that vanish only for independence.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ FEATURES = (
 
 @dataclass(frozen=True)
 class Features:
-    """An instance as the advice sees it; `kind` is perfect, constrained or slack."""
+    """The features of an instance that the advice uses; `kind` is perfect, constrained or slack."""
 
     kind: str
     outcomes: int
@@ -60,7 +61,7 @@ class Features:
 
     @classmethod
     def of_problem(cls, problem: Problem) -> Features:
-        """The features of a problem."""
+        """Return the features of a problem."""
         outcomes = reduce(problem).problem.N
         errors = (problem.bayes_error, problem.constant_error)
         sizes = (outcomes, problem.n * problem.m)
@@ -70,7 +71,7 @@ class Features:
 
     @classmethod
     def of_measurement(cls, row: Measurement) -> Features:
-        """The features of what a row measured."""
+        """Return the features of the instance that a row measured."""
         products = row.private_values * row.guesses
         outcomes = row.distinct_outcomes or row.outcomes
         errors = (row.bayes_error, row.constant_error)
@@ -108,8 +109,8 @@ class Features:
 
     @cached_property
     def decades(self) -> Array:
-        """The numbers [5] in decades, in the order of `FEATURES`; tiny budgets and errors are
-        clipped.
+        """Return the numbers [5] in decades, in the order of `FEATURES`; tiny budgets and errors
+        are clipped.
         """
         values = (
             self.outcomes,
@@ -127,8 +128,8 @@ class Features:
         )
 
     def distances(self, others: Array) -> Array:
-        """Distance of each row of decades [K, 5] from this instance: 0 the same; up to 1
-        measurements carry over well.
+        """Return the distance of each row of `others` [K, 5], in decades, from this instance. 0
+        means equal features; up to 1, measurements carry over well.
         """
         apart = np.array([0.75, 0.5, 1.5, 2.0, 2.0])  # decades that count as a distance of 1
         return np.asarray(np.sqrt((((others - self.decades) / apart) ** 2).sum(axis=1)))
@@ -136,8 +137,8 @@ class Features:
 
 @dataclass(frozen=True)
 class Option:
-    """A backend with settings (as JSON text, so that options can be compared), asked for a relative
-    gap.
+    """A backend with its settings, asked for a relative gap. The settings are JSON text so that
+    options can be compared.
     """
 
     backend: str
@@ -146,21 +147,23 @@ class Option:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings by name."""
+        """Return the settings as a dictionary from name to value."""
         found: dict[str, Any] = json.loads(self.settings_json)
         return found
 
     @property
     def label(self) -> str:
-        """Backend and settings as typed on the command line: conic, or conic:solver=scs."""
+        """Return the backend and its settings as typed on the command line, such as conic or
+        conic:solver=scs.
+        """
         return Configuration(self.backend, self.settings).label
 
     @property
     def is_peer(self) -> bool:
-        """Whether it is only for comparison, and advised only on request.
+        """Return whether the option serves only for comparison and is advised only on request.
 
-        HiGHS's first-order method counts as one: what it leaks depends on the residuals at which it
-        stops.
+        HiGHS's first-order method counts as such a peer, since its leakage depends on the residuals
+        at which it stops.
         """
         able = capabilities().get(self.backend)
         return (able is not None and able.peer) or (
@@ -170,17 +173,20 @@ class Option:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What an option did on an instance.
+    """The result of an option on an instance.
 
-    instance   problem and budget as typed; `identity` is the hash of its arrays and budget
-    measure    of leakage, as typed; secrets: the number of constraints
-    group      what is held out together in a test of the advice: the catalog entry, or the file
-    seconds    median over the repeats whose times are comparable, inf without any; `samples` holds
-               them all
-    gap        the widest certified relative gap of the repeats; inf where one had no answer or
-               broke the budget
-    outcome    what the worst repeat came to
-    local      measured by the user, not shipped with the package
+    instance   problem and budget as typed
+    identity   the hash of the instance's arrays and budget
+    measure    measure of leakage, as typed
+    secrets    number of constraints
+    group      unit that is held out together in a test of the advice: the catalog entry, or the
+               file
+    seconds    median over the repeats whose times are comparable; inf if there are none
+    samples    the timings in seconds of all repeats
+    gap        the widest certified relative gap of the repeats; inf if one had no answer or
+               exceeded the budget
+    outcome    the status of the worst repeat
+    local      whether the user measured it; False for observations shipped with the package
     """
 
     option: Option
@@ -198,7 +204,7 @@ class Observation:
 
     @property
     def timed(self) -> bool:
-        """Whether its seconds are those of work done to an end, not of a limit or a crash."""
+        """Return whether the seconds measure completed work, and not a time limit or a crash."""
         return math.isfinite(self.seconds) and self.outcome in (
             Status.CERTIFIED,
             Status.INACCURATE,
@@ -206,9 +212,10 @@ class Observation:
         )
 
     def is_about(self, problem: Problem) -> bool:
-        """Whether it is of the problem's measure and number of constraints.
+        """Return whether the observation has the problem's measure and number of constraints.
 
-        Of any measure at perfect privacy, of mutual information without a constraint.
+        At perfect privacy any measure matches. A problem without a constraint matches observations
+        of one constraint on mutual information.
         """
         stakes = Stakes.of(problem)
         if problem.oblivious:
@@ -219,13 +226,13 @@ class Observation:
         return alike and self.secrets == stakes.secrets
 
     def succeeds(self, gap: float) -> bool:
-        """Whether the budget was kept and the gap proven."""
+        """Return whether the budget was kept and the gap was certified."""
         return self.gap <= gap
 
 
 def observations_of(rows: Iterable[Measurement], *, local: bool = False) -> list[Observation]:
-    """Rows gathered by option and instance. Rows of `auto` and of backends that were absent or
-    refused are left out.
+    """Group rows by option and instance. Rows of `auto`, and of backends that were absent or did
+    not serve the instance, are left out.
     """
     rows = list(rows)
     control = control_of(rows)
@@ -249,8 +256,8 @@ def observations_of(rows: Iterable[Measurement], *, local: bool = False) -> list
 def join_observations(
     shipped: Iterable[Observation], local: Iterable[Observation], factor: float
 ) -> list[Observation]:
-    """Shipped cells, their times multiplied by how much slower this machine is, replaced by local
-    ones of the same cell.
+    """Join shipped and local observations: multiply the shipped seconds by `factor`, the relative
+    slowness of this machine, and replace shipped cells by local ones of the same cell.
     """
     known = {
         (cell.option, cell.identity): replace(cell, seconds=cell.seconds * factor)
@@ -258,7 +265,7 @@ def join_observations(
     }
     for cell in local:
         key = cell.option, cell.identity
-        # It ran beside others: its answer counts, its time does not.
+        # A cell that ran concurrently with others has no comparable time; its answer still counts.
         untimed = math.isinf(cell.seconds) and key in known
         known[key] = replace(cell, seconds=known[key].seconds) if untimed else cell
     return list(known.values())

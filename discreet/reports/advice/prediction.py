@@ -1,31 +1,28 @@
-"""What is expected of every measured option on an instance: how sure it is to be certified, how
-long it takes, their order.
+"""Prediction for every measured option on an instance: its chance to be certified, its time,
+and the order of the options.
 
 *Certainty.* Every catalog entry that was measured counts once for its nearest success and once for
-its nearest failure, each with a weight that falls with its distance, exp(−d²/2): entries, not rows,
-because rows of one entry share their difficulties. The bound is the 5 % quantile of the Beta
-posterior with Jeffreys' prior, Beta(½ + successes, ½ + failures). The weight is at least
-`AdvicePolicy.far`: an option that failed anywhere under this kind of budget needs successes nearby.
-Only running out of time may weigh less, since it says something about the size alone. Source: L. D.
-Brown, T. T. Cai, A. DasGupta, Interval estimation for a binomial proportion, Statist. Sci. 16
-(2001) 101–133.
+its nearest failure, each with a weight that decreases with its distance d, exp(−d²/2). Entries are
+counted, not rows, because the rows of one entry share their difficulties. The bound is the 5 %
+quantile of the Beta posterior with Jeffreys' prior, Beta(½ + successes, ½ + failures). The weight
+is at least `AdvicePolicy.far`, so that an option that failed anywhere under this kind of budget
+needs successes nearby. Only a failure by the time limit may weigh less, since it depends on the
+size. Source: L. D. Brown, T. T. Cai, A. DasGupta, Interval estimation for a binomial proportion,
+Statist. Sci. 16 (2001) 101–133.
 
-*Time.* A log-linear fit through everything that the option was timed on, corrected by its nearest
-measurements:
+*Time.* A log-linear fit to all timed measurements of the option, corrected by the nearest ones:
 
-    log t = b·(1, log N, (log N − 2.5)₊, (log N − 4)₊, log nm, log ε/I, log error share) + r,    all
-                                                                                                 in
-                                                                                                 decades
+    log t = b·(1, log N, (log N − 2.5)₊, (log N − 4)₊, log nm, log ε/I, log error share) + r
 
-The hinges are a floor that turns into a slope: small problems cost the same whatever their size,
-and none costs less than the smallest that was measured. b has a weak normal prior (ridge). r is the
-weighted mean of the residuals of near instances, shrunk towards 0 when none is near. The interval
-is a Student t prediction interval whose variance comes from residuals of fits without the case
-itself (the residual ÷ (1 − its leverage)), corrected by other catalog entries only, times 1 + the
-leverage of the instance. The fit knows nothing of sizes that were never measured together, so a
-second variance grows with the way from the nearest measurement in (log N, log nm, log N·nm,
-budget); further than `AdvicePolicy.reach` no time is predicted. Source: A. Gelman et al., Bayesian
-Data Analysis, 3rd ed., §14.2.
+All logarithms are in decades. The hinges model a floor that turns into a slope: small problems cost
+the same regardless of their size, and no problem costs less than the smallest one measured. b has a
+weak normal prior (ridge). r is the weighted mean of the residuals of nearby instances, shrunk
+towards 0 if there are none. The interval is a Student t prediction interval. Its variance is that
+of the leave-one-out residuals (the residual ÷ (1 − its leverage)), corrected by other catalog
+entries only, times 1 + the leverage of the instance. The fit cannot represent combinations of sizes
+that were never measured together, so a second variance grows with the distance from the nearest
+measurement in (log N, log nm, log N·nm, budget). Beyond `AdvicePolicy.reach` no time is predicted.
+Source: A. Gelman et al., Bayesian Data Analysis, 3rd ed., §14.2.
 """
 
 from __future__ import annotations
@@ -47,19 +44,22 @@ from discreet.showing.data import chosen, plain
 
 @dataclass(frozen=True)
 class AdvicePolicy:
-    """The judgements that the advice rests on. `benchmarks/advice_regret.py` tests them together.
+    """The parameters of the advice, which are judgements. `benchmarks/advice_regret.py` tests them
+    together.
 
-    safe            certainty from which an option is advised without a warning: about six near
-                    entries, no failure
-    quantile        of the posterior that is the certainty; coverage share of times meant to lie in
-                    the interval
-    far             least weight of a cell: any instance of the same kind of budget says something
-    clearly         how much surer an option must be to be asked for an unusual gap
+    safe            certainty from which an option is advised without a warning: about six
+                    successful entries nearby and no failure
+    quantile        quantile of the posterior that is the certainty
+    coverage        share of times that the prediction interval is meant to contain
+    far             least weight of a cell, so that every instance of the same kind of budget counts
+    clearly         advantage in certainty that an option needs to be asked for a gap other than the
+                    default
     unscathed       weighted failures up to which an option counts as one that never failed nearby
-    tie             factor of time within which the surer option is preferred
-    prior_decades   spread of times assumed before any residual is seen, worth `prior_count` of them
-    spacing         decades from the nearest measurement that the fit itself answers for: studies
-                    step by about three in N
+    tie             ratio of times within which the option with the higher certainty is preferred
+    prior_decades   spread of times assumed before any residual is known
+    prior_count     number of residuals that this prior is worth
+    spacing         distance in decades from the nearest measurement that the fit itself covers:
+                    studies step by about three in N
     drift           standard deviation of the time, in decades, for every decade beyond: costs grow
                     as N⁰ … N²
     reach           decades beyond which no time is predicted: drift × coverage makes that a factor
@@ -85,11 +85,13 @@ POLICY = AdvicePolicy()
 
 @dataclass(frozen=True, eq=False)
 class Certainty:
-    """successes and failures are weighted counts of entries; `nearest` are the cells that count,
-    nearest first.
+    """The lower bound of an option's chance to be certified, with the evidence behind it.
 
-    cases   the nearest success and the nearest failure of every entry, but for times that ran out
-            far away
+    successes, failures   weighted counts of entries
+    nearest               every cell with its distance, nearest first
+    certified             number of entries with a success
+    cases                 number of entries with a success, plus entries with a failure; failures by
+                          the time limit count only nearby
     """
 
     bound: float
@@ -101,8 +103,8 @@ class Certainty:
 
 
 def certainty(cells: Sequence[Observation], features: Features, gap: float) -> Certainty:
-    """The bound for one option from its cells of the same kind of budget; `gap` is what has to be
-    proven.
+    """Return the certainty of one option from its cells of the same kind of budget; `gap` is the
+    relative gap that has to be certified.
     """
     from scipy.special import betaincinv
 
@@ -124,8 +126,8 @@ def certainty(cells: Sequence[Observation], features: Features, gap: float) -> C
 
 
 class TimeModel:
-    """The fit of one option under one kind of budget. Law: scaling all seconds by a factor scales
-    every estimate by it.
+    """The fit of the times of one option under one kind of budget. Multiplying all seconds by a
+    factor multiplies every estimate by it.
     """
 
     def __init__(self, cells: Sequence[Observation]) -> None:
@@ -156,7 +158,9 @@ class TimeModel:
         self._scale = math.sqrt((float(errors @ errors) + prior) / self._freedom)
 
     def predict(self, features: Features) -> tuple[float, float, float]:
-        """Seconds on an instance and the ends of their interval; all inf without a measurement."""
+        """Return the seconds on an instance and the ends of their prediction interval; all are inf
+        if nothing was measured.
+        """
         if not self.cells:
             return math.inf, math.inf, math.inf
         from scipy.special import stdtrit
@@ -178,14 +182,14 @@ class TimeModel:
         return middle, low, high
 
     def remoteness(self, features: Features) -> float:
-        """Decades from the nearest measurement in (log N, log nm, log N·nm, budget), beyond what
-        the fit answers for.
+        """Return the distance in decades from the nearest measurement in (log N, log nm, log N·nm,
+        budget), less the distance that the fit itself covers.
         """
         distances = _size_distances(np.maximum(features.decades, self._floor), self._decades)
         return max(0.0, float(distances.min()) - POLICY.spacing)
 
     def nearest(self, features: Features) -> Observation:
-        """The measurement from which `remoteness` counts."""
+        """Return the measurement from which `remoteness` is computed."""
         return self.cells[int(_size_distances(features.decades, self._decades).argmin())]
 
     def _near(self, features: Features, use: np.ndarray) -> float:
@@ -200,8 +204,8 @@ def _regressors(decades: Array) -> Array:
 
 
 def _size_distances(here: Array, there: Array) -> Array:
-    """Distances in decades between the sizes of an instance [5] and of others [K, 5]; ten of a
-    budget count as one.
+    """Return the distances in decades between the sizes of an instance [5] and those of others [K,
+    5]; ten decades of a budget count as one.
     """
     apart = there - here
     size = np.column_stack(
@@ -212,19 +216,22 @@ def _size_distances(here: Array, there: Array) -> Array:
 
 @dataclass(frozen=True)
 class Prospect:
-    """What is expected of one option: seconds to lower, solve and lift (the judge's come on top),
-    and how sure it is.
+    """The prediction for one option: the seconds to lower, solve and lift, without those of the
+    judge, and the certainty.
 
     option           backend, settings and the gap to ask it for
     certainty        lower 5% bound of its chance to be certified here
-    successes, failures   measured entries for and against, weighted by nearness
-    seconds, low, high    predicted, with a 90% interval
-    evidence         the nearest measured rows; the failures first where it is not safe
-    remote           the nearest measurement where it is too far for a prediction, else empty: then
-                     the seconds are an extrapolation that orders options and is not shown; inf
-                     where nothing was measured
-    refusal          why it is ruled out; empty when it is not
-    certified, cases measured entries behind the certainty, counted: certified ones, and all
+    successes        measured entries that were certified, weighted by their distance
+    failures         measured entries that were not certified, weighted in the same way
+    seconds          predicted seconds, inf if nothing was measured
+    low, high        ends of the 90% interval of `seconds`
+    evidence         the nearest measured rows; failures come first if the option is not safe
+    remote           the nearest measurement if it is too far for a prediction, else empty; if
+                     given, `seconds` is an extrapolation that is used to order options but not
+                     shown
+    refusal          why the option is ruled out; empty if it is not
+    certified        number of certified cases behind the certainty
+    cases            number of all cases behind the certainty
     """
 
     option: Option
@@ -242,8 +249,8 @@ class Prospect:
 
     @property
     def record(self) -> str:
-        """How many comparable cases it certified, and the chance that this leaves it at least, in
-        words.
+        """State how many comparable cases the option certified, and the lower bound of its
+        chance.
         """
         least = (
             f"at least {100.0 * self.certainty:.0f} % at {100.0 * (1.0 - POLICY.quantile):.0f} %"
@@ -252,11 +259,11 @@ class Prospect:
 
     @property
     def safe(self) -> bool:
-        """Whether it may be advised without a warning."""
+        """Return whether the option may be advised without a warning."""
         return not self.refusal and not self.remote and self.certainty >= POLICY.safe
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and strings; None where there is no prediction."""
+        """Return plain numbers and strings, with None for the seconds that cannot be predicted."""
         numbers = ("certainty", "successes", "failures", "certified", "cases", "evidence")
         return chosen(self, numbers) | {
             "backend": self.option.backend,
@@ -269,10 +276,11 @@ class Prospect:
 
 
 def prospects(cells: Sequence[Observation], features: Features, gap: float) -> list[Prospect]:
-    """What is expected of every measured option on an instance that has to be certified to `gap`.
+    """Return the prospect of every measured option on an instance that has to be certified to
+    `gap`.
 
-    Options asked for a looser gap are left out, unless every one of a backend is: then its tightest
-    is asked for `gap`.
+    Options asked for a looser gap are left out. If every option of a backend is looser, its
+    tightest one is asked for `gap`.
     """
     kind = comparable_kind(cells, features)
     found = group_by(
@@ -292,8 +300,8 @@ def prospects(cells: Sequence[Observation], features: Features, gap: float) -> l
 
 
 def comparable_kind(cells: Iterable[Observation], features: Features) -> str:
-    """The kind of budget whose cells are evidence for an instance: its own; binding ones where no
-    slack one was measured.
+    """Return the kind of budget whose cells are evidence for an instance: its own kind, or
+    "constrained" if the budget is slack and no slack instance was measured.
     """
     slack_unmeasured = features.kind == "slack" and not any(
         cell.features.kind == "slack" for cell in cells
@@ -302,11 +310,12 @@ def comparable_kind(cells: Iterable[Observation], features: Features) -> str:
 
 
 def _one_per_label(found: Sequence[Prospect], gap: float) -> list[Prospect]:
-    """Of each backend with settings the option whose gap is nearest to the usual one, unless
-    another is clearly surer.
+    """Keep one option of each backend with settings: the one whose gap is nearest to the default,
+    unless the certainty of another is higher by more than `AdvicePolicy.clearly`.
 
-    Where a solver breaks the budget it is at loose tolerances, on problems unlike those measured
-    before: asking for less than usual has to be justified by more than a few successes.
+    Solvers that exceed the budget do so at loose tolerances, on problems unlike those measured
+    before. Asking for a looser gap than the default therefore needs more evidence than a few
+    successes.
     """
     usual = min(gap, Options().gap)
     best: dict[str, Prospect] = {}
@@ -360,12 +369,13 @@ def _evidence_row(distance: float, cell: Observation, gap: float) -> dict[str, A
 
 
 def rank(considered: Iterable[Prospect]) -> list[Prospect]:
-    """Best first: safe ones by time (within a tenth of the fastest by certainty), then the others
-    by certainty.
+    """Order prospects, the best first. Safe ones are ordered by time, except that the most certain
+    of those within a tenth of the fastest comes first; the others follow.
 
-    Among the others, which there are where little was measured, those that never failed nearby go
-    before those that did, and of equally certain ones that with the least upper end of its time: a
-    short time far from any measurement says little.
+    Among the others, which are common where little was measured, those that never failed nearby
+    come before those that did, then the order is by certainty, and equally certain ones are ordered
+    by the upper end of their predicted time, since a short time far from any measurement is weak
+    evidence.
     """
     usable = [
         each

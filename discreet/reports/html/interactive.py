@@ -1,9 +1,9 @@
 """The interactive page of results: the template of all pages, its scripts and its data in one file.
 
-The data are attempts as columns of words, and for every choice of the filters the statistics and
-figures. The scripts compute and draw nothing: they pick, show and hide. What several choices have
-in common is stored once: a figure is a list of numbers of SVG lines, a section the number of its
-content. The page names no folder and no machine.
+The data are the attempts as columns of words, and the statistics and figures for every choice of
+the filters. The scripts do not compute or draw: they select, show and hide. Data that several
+choices share are stored once: a figure is a list of numbers of SVG lines, a section the number of
+its content. The page contains no folder and no name of a machine.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ def report_page(
     source: str = "",
     verdict: Sequence[str] = (),
 ) -> str:
-    """The interactive page; equal rows give equal text in any order. Raises InputError without
-    rows.
+    """Return the interactive page; equal rows give equal text in any order. Raises InputError
+    without rows.
 
-    source    where the rows come from, in words
-    verdict   sentences that stand at the top
+    source    the origin of the rows, in words
+    verdict   sentences at the top of the page
     """
     if not rows:
         raise InputError(
@@ -95,8 +95,8 @@ def write_report(
 ) -> Path:
     """Write the page to a file, all or nothing, and return its path.
 
-    Raises InputError without rows; FileError for a file that was not made here (unless it is to be
-    overwritten) and for a place that cannot be written; then nothing has changed.
+    Raises InputError without rows; FileError for an existing file that was not made here (unless it
+    is to be overwritten) and for a place that cannot be written. In each case nothing is changed.
     """
     target = check_output(path, IS_REPORT, overwrite=overwrite)
     return replace_file(target, report_page(rows, asv=asv, source=source))
@@ -157,8 +157,8 @@ _TABLES = {
 
 
 def clean_rows(rows: Sequence[Measurement]) -> list[Measurement]:
-    """The rows without folders of a machine, in the order of their trials, which does not depend on
-    the order given.
+    """Return the rows without folders of a machine, in the order of their trials, which does not
+    depend on the order given.
     """
     return [row for trial in trials(map(without_folders, rows)) for row in trial.rows]
 
@@ -166,8 +166,8 @@ def clean_rows(rows: Sequence[Measurement]) -> list[Measurement]:
 def page_data(
     rows: Sequence[Measurement], asv: Sequence[AsvRecord] = (), source: str = ""
 ) -> tuple[dict[str, Any], list[str]]:
-    """Everything that the scripts read, and the lines of SVG. `rows` are `cleaned`; `source` says
-    where they come from.
+    """Return everything that the scripts read, and the lines of SVG. `rows` are the result of
+    `clean_rows`; `source` says where they come from.
     """
     control = control_of(rows)
     page = _Page(pictures.tones(trials(rows)), control)
@@ -216,8 +216,8 @@ def page_data(
 
 
 class _Page:
-    """Tones, the median of the control, and what choices share: lines of figures, and contents as
-    JSON, by their numbers.
+    """The data of the page: tones, the median of the control, and the lines of figures and the
+    contents as JSON that several choices share, by their numbers.
     """
 
     def __init__(self, tone: Mapping[str, int], control: float) -> None:
@@ -227,7 +227,9 @@ class _Page:
         self.contents = dict[str, int]()
 
     def figure(self, figure: Figure) -> dict[str, Any] | None:
-        """Title, note, the names of its legend with their words and tones, and its lines of SVG."""
+        """Return the figure's title, its note, its legend with words and tones, and its lines of
+        SVG.
+        """
         if not figure.series:
             return None
         keys: list[Any] = [[name, name, None] for name in figure.rows]
@@ -237,7 +239,7 @@ class _Page:
         return {"title": figure.title, "note": figure.subtitle, "keys": keys, "lines": lines}
 
     def view(self, rows: Sequence[Measurement]) -> dict[str, int]:
-        """The contents of each section for these rows; the columns hold single attempts."""
+        """Return the contents of each section for these rows; the columns hold single attempts."""
         found = statistics_of(rows, self.control)
         told = {
             name: numerals.in_words(plain(found[name]))
@@ -275,7 +277,9 @@ class _Page:
 
 
 def _choices(rows: Sequence[Measurement]) -> Iterable[tuple[str, Sequence[Measurement]]]:
-    """Every choice, as its words joined by newlines ("" keeps all), with the rows that it keeps."""
+    """Yield every choice, as its words joined by newlines ("" keeps all), with the rows that it
+    keeps.
+    """
     words = [sorted({getattr(row, name) for row in rows}) for name in CHOICES]
     for chosen in product(*(["", *each] if len(each) > 1 else [""] for each in words)):
         asked = [(name, word) for name, word in zip(CHOICES, chosen, strict=True) if word]
@@ -288,8 +292,8 @@ def _choices(rows: Sequence[Measurement]) -> Iterable[tuple[str, Sequence[Measur
 def _columns(
     records: Sequence[Any], names: Iterable[str], others: Mapping[str, Callable[[Any], Any]]
 ) -> dict[str, Any]:
-    """Records of one kind by column: its different values, as words, and for every record which of
-    them it has.
+    """Return records of one kind by column: its distinct values, as words, and for every record the
+    index of its value.
     """
     columns: dict[str, Any] = {}
     for name in (*names, *others):

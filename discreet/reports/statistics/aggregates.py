@@ -1,14 +1,14 @@
-"""One number for many times: shifted geometric means with intervals, penalties for failures, and
-the noise floor.
+"""Aggregate measures of time: shifted geometric means with confidence intervals, penalties for
+failures, and the noise floor.
 
 The shifted geometric mean of times t is exp(mean log(t + s)) − s. The shift s keeps the shortest
-times, which are mostly noise and start-up, from deciding; a shift far above the data would make it
-an arithmetic mean. It is the tenth percentile of all successful times of the comparison, the same
-for every configuration, and is stated beside the means.
+times, which are mostly noise and start-up, from deciding the mean; a shift far above the data would
+turn it into an arithmetic mean. The shift is the tenth percentile of all successful times of the
+comparison. It is the same for every configuration and is reported together with the means.
 
-A failure is charged k times its time limit, for several k, so that a reader sees how far the
-ranking rests on the charge; beside it stands the mean over the tasks that all solved. Intervals are
-Student's, 95 %, of the mean log(t + s) over tasks.
+A failure is charged k times its time limit. Means for several k show how far the ranking depends on
+that charge; the mean over the tasks that every configuration solved is reported as well. The
+intervals are 95 % Student intervals of the mean log(t + s) over tasks.
 
 Source: H. Mittelmann's benchmarks (shifted geometric means).
 """
@@ -35,10 +35,12 @@ SHIFT_PERCENTILE = 10.0
 @dataclass(frozen=True)
 class Mean:
     """A solver configuration's shifted geometric mean of seconds, with the ends of its 95 %
-    interval.
+    confidence interval.
 
-    penalty   k of the charge for a failure; None: over the tasks that all compared solved
-    tasks     how many tasks it is over;   failures  how many of them were charged
+    penalty   the factor k by which the time limit of a failure is multiplied; None for the mean
+              over the tasks that all compared configurations solved
+    tasks     number of tasks averaged over
+    failures  number of those tasks that were charged
     """
 
     contestant: str
@@ -51,19 +53,18 @@ class Mean:
 
 
 def fitting_shift(found: Iterable[Trial]) -> float:
-    """The tenth percentile of the successful times (0 without any): what every mean of this
-    comparison is shifted by.
+    """Return the tenth percentile of the successful times in seconds, which shifts every mean of
+    this comparison; 0 if no trial succeeded.
     """
     times = [trial.seconds for trial in found if trial.success]
     return float(np.percentile(times, SHIFT_PERCENTILE)) if times else 0.0
 
 
 def means(found: Sequence[Trial]) -> tuple[Mean, ...]:
-    """For every configuration the mean for each penalty over the tasks it was tried on, and over
-    those that all solved.
+    """Return each configuration's mean for every penalty, over the tasks it was tried on, and its
+    mean over the tasks that all configurations solved.
 
-    A failure without a time limit, or below it, is charged k × the larger of its limit and what it
-    took.
+    A failure is charged k times the larger of its time limit, if it has one, and its own seconds.
     """
     shift = fitting_shift(found)
     table = by_task(found)
@@ -109,7 +110,7 @@ def aa_ratios(found: Iterable[Trial]) -> list[float]:
 
 @cache
 def student_quantile(free: int) -> float:
-    """Student's t, 97.5 %, for so many degrees of freedom."""
+    """Return the 97.5 % quantile of Student's t distribution with `free` degrees of freedom."""
     from scipy.special import stdtrit
 
     return float(stdtrit(free, 0.975))
@@ -128,11 +129,12 @@ def _mean(
 
 
 def shifted_geometric_mean(values: Sequence[float], shift: float) -> tuple[float, float, float]:
-    """exp(mean log(v + shift)) − shift of values ≥ 0, and the ends of its interval; nan of none.
+    """Return exp(mean log(v + shift)) − shift of values ≥ 0 and the ends of its interval; all are
+    nan without values.
 
-    All three are kept between the least and the largest value. Values are sorted, so that their
-    order plays no part in the rounding. Where the shift is far above them log(1 + v/s) is averaged,
-    without cancellation.
+    All three are clipped to the range of the values. The values are sorted first, so that their
+    order does not affect the rounding. Where the shift is far above the values, log(1 + v/shift) is
+    averaged instead, which avoids cancellation.
     """
     if not values:
         return math.nan, math.nan, math.nan

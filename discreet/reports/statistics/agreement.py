@@ -1,16 +1,16 @@
-"""Who agrees with whom: two solver configurations agree on a problem unless a certified bracket
-excludes another.
+"""Agreement of solver configurations: two configurations agree on a problem unless certified
+brackets of the two are disjoint.
 
-Each bracket contains the optimum of the same problem, or a proof is wrong; brackets that exclude
-one another are therefore never a matter of accuracy. How far apart the error probabilities are is a
-matter of accuracy, and is shown beside it.
+All brackets of one problem contain the same optimum unless a proof is wrong. Disjoint brackets are
+therefore never the result of low accuracy. The difference of the error probabilities does depend on
+the accuracy; it is reported separately.
 
-At budget 0 a bracket is about all estimators that are private within a number δ of its own. A lower
-bound for one δ and an upper bound for a larger one cannot contradict each other, so they are not
-compared. Nor are rows that do not record δ.
+At budget 0 a bracket covers all estimators that are private up to a number δ of its own. A lower
+bound for one δ and an upper bound for a larger δ cannot contradict each other, so such a pair is
+not compared. Rows that do not record δ are not compared either.
 
-A vacuous bracket, which excludes hardly anything, agrees with nobody; that it excludes another one
-is still said.
+A vacuous bracket excludes almost nothing, so it counts as agreement with no other bracket. If it is
+disjoint from another bracket, that contradiction is still reported.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from discreet.reports.measurements import Measurement, group_by
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two solver configurations on one case: whether no bracket excludes one of the other;
-    |difference| of best errors.
+    """Two solver configurations on one case: whether no bracket of one excludes a bracket of the
+    other, and the absolute difference of their best errors.
     """
 
     case: str
@@ -38,8 +38,8 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two configurations over the cases both answered: how many, on how many they agree, the
-    largest difference.
+    """Two configurations over the cases that both answered: the number of cases, the number on
+    which they agree, and the largest difference.
     """
 
     first: str
@@ -50,8 +50,8 @@ class Pair:
 
 
 def agreements(rows: Iterable[Measurement]) -> tuple[Agreement, ...]:
-    """Every pair of configurations on every problem that both answered, with all repeats and gaps
-    of both.
+    """Return an `Agreement` for every pair of configurations on every problem that both answered,
+    over all repeats and gaps of both.
     """
     found = group_by(
         (row for row in rows if row.answered), lambda row: (row.problem_hash, row.instance)
@@ -67,7 +67,9 @@ def agreements(rows: Iterable[Measurement]) -> tuple[Agreement, ...]:
 
 
 def summarise(pairs: Sequence[Agreement]) -> list[Pair]:
-    """A `Pair` for every two configurations with a case in common, in the order of their names."""
+    """Return a `Pair` for every two configurations with a case in common, in the order of their
+    names.
+    """
     met = group_by(pairs, lambda pair: (pair.first, pair.second))
     return [
         Pair(
@@ -80,8 +82,8 @@ def summarise(pairs: Sequence[Agreement]) -> list[Pair]:
 def _agreement(
     case: str, first: str, ones: list[Measurement], second: str, others: list[Measurement]
 ) -> Agreement | None:
-    """What two configurations say of one case; None where no bracket excludes another and all of
-    one are vacuous.
+    """Compare two configurations on one case. Return None if no bracket excludes another and all
+    brackets of one configuration are vacuous.
     """
     excluded = any(
         _excludes(one, other) or _excludes(other, one) for one, other in product(ones, others)
@@ -93,16 +95,17 @@ def _agreement(
 
 
 def _vacuous(row: Measurement) -> bool:
-    """Whether a bracket says little: its ends differ by more than a factor of two, or it holds all
-    that was known before.
-
-    Known before are the errors of the Bayes rule and of the best constant guess.
+    """Return whether a bracket without a certified gap is too wide to be informative: its ends
+    differ by more than a factor of two, or it contains both the error of the Bayes rule and the
+    error of the best constant guess, between which the optimum is known to lie.
     """
     known_before = row.lower <= row.bayes_error and row.constant_error <= row.upper
     return not row.certified and (row.relative_gap > 0.5 or known_before)
 
 
 def _excludes(one: Measurement, other: Measurement) -> bool:
-    """As `Certificate.excludes`; an unknown δ at budget 0 excludes nothing."""
+    """Compare two rows as `Certificate.excludes` does; at budget 0, a row with an unknown δ
+    excludes nothing.
+    """
     known = one.budget_nats > 0.0 or math.isfinite(one.private_within)
     return known and other.private_within <= one.private_within and one.lower > other.upper

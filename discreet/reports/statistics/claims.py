@@ -1,10 +1,11 @@
-"""What a backend's word claims, how often the claim was true, and why attempts failed.
+"""Claims of the backends: how often a backend's claim to have solved a task was true, and why
+attempts failed.
 
-A claim is what a solver wrote in `claimed`. A claim is *true* when the judge certified the gap that
-was asked for within the budget; the *correct rate* is true claims ÷ claims. "Almost solved" and
-words that are not known claim nothing.
+A claim is the text that a solver wrote in `claimed`. A claim is *true* if the judge certified the
+requested gap within the budget; the *correct rate* is true claims ÷ claims. "Almost solved" and
+unknown words claim nothing.
 
-Failures are grouped by their reasons: the same sentence with other numbers is the same reason.
+Failures are grouped by their reasons. Messages that differ only in numbers have the same reason.
 
 Source of the term: S. Caron et al., qpbenchmark (2023), "correct rate".
 """
@@ -22,9 +23,9 @@ from discreet.reports.statistics.trials import NOT_TRIED
 
 
 def claims_success(claimed: str) -> bool:
-    """Whether a backend's word means that its answer is solved; case does not matter.
+    """Return whether a backend's status text claims that its answer is solved, regardless of case.
 
-    What stands before a colon ("tilt: optimal") or in brackets after is set aside.
+    A prefix that ends in a colon ("tilt: optimal") and a suffix in brackets are ignored.
     """
     successes = {
         "optimal",  # tilt, blahut-arimoto, cvxpy, HiGHS, OR-Tools, QICS
@@ -48,23 +49,24 @@ def claims_success(claimed: str) -> bool:
 
 
 def has_weight(row: Measurement) -> bool:
-    """Whether there is a leakage to weigh a claim by: an answer called solved, under a finite
-    budget.
+    """Return whether a claim can be weighed by its leakage: the answer was called solved, under a
+    finite budget.
     """
     return row.answered and math.isfinite(row.budget_nats) and claims_success(row.claimed)
 
 
 @dataclass(frozen=True)
 class ClaimRecord:
-    """How often the claims of a solver configuration were true. Counts are of attempts.
+    """How often the claims of a solver configuration were true. All counts are numbers of attempts.
 
-    attempts    attempts that were tried
-    claims      said to be solved; true_claims of these, certified; violations of these, beyond the
-                budget
-    unclaimed   certified although the backend did not say solved
-    worst_leakage     largest leakage ÷ budget of a claim under a positive budget
-    worst_deviation   largest relative change of a probability by a guess, of a claim of perfect
-                      privacy
+    attempts         attempts that were tried
+    claims           attempts that the backend called solved
+    true_claims      claims that the judge certified
+    violations       claims whose answer exceeds the budget
+    unclaimed        attempts that are certified although the backend did not call them solved
+    worst_leakage    largest leakage ÷ budget of a claim under a positive budget
+    worst_deviation  largest relative change of a probability by a guess, over the claims of perfect
+                     privacy
     """
 
     contestant: str
@@ -78,18 +80,22 @@ class ClaimRecord:
 
     @property
     def correct_rate(self) -> float:
-        """true_claims ÷ claims; nan where nothing was claimed."""
+        """Return true_claims ÷ claims; nan if nothing was claimed."""
         return self.true_claims / self.claims if self.claims else math.nan
 
 
 def claim_records(rows: Iterable[Measurement]) -> tuple[ClaimRecord, ...]:
-    """One record a solver configuration, by label; attempts that were not tried are left out."""
+    """Return one record for each solver configuration, sorted by label. Attempts that were not
+    tried are left out.
+    """
     found = group_by((row for row in rows if row.status not in NOT_TRIED), lambda row: row.label)
     return tuple(_record(label, found[label]) for label in sorted(found))
 
 
 def claimed_leaks(rows: Iterable[Measurement]) -> list[Measurement]:
-    """Every answer that its backend called solved, under a finite budget, in a fixed order."""
+    """Return every answer that its backend called solved under a finite budget, in a fixed
+    order.
+    """
     return sorted(
         filter(has_weight, rows),
         key=lambda row: (row.label, row.instance, row.gap_target, row.leakage_over_budget),
@@ -98,7 +104,7 @@ def claimed_leaks(rows: Iterable[Measurement]) -> list[Measurement]:
 
 @dataclass(frozen=True)
 class Failure:
-    """How often a solver configuration ended so, for this reason; `example` is one of the
+    """How often a solver configuration failed with one status and reason; `example` is one of the
     instances.
     """
 
@@ -110,8 +116,8 @@ class Failure:
 
 
 def failure_groups(rows: Iterable[Measurement]) -> tuple[Failure, ...]:
-    """Every attempt that is not certified, grouped by configuration, status and reason; the most
-    frequent first.
+    """Group every attempt that is not certified by configuration, status and reason; the most
+    frequent group comes first.
     """
     found = group_by(
         (row for row in rows if not row.certified),
@@ -128,8 +134,8 @@ def failure_groups(rows: Iterable[Measurement]) -> tuple[Failure, ...]:
 
 
 def reason_of(row: Measurement) -> str:
-    """The message with # for its numbers, without paths, shortened; for an answer, what its backend
-    claimed of it.
+    """Return the shortened message of an attempt without paths and with # for its numbers; if there
+    is an answer, return what its backend claimed.
     """
     if row.answered:
         return f"claimed {row.claimed!r}" if row.claimed else row.status.meaning

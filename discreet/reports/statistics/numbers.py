@@ -1,6 +1,6 @@
-"""Every number of a report for the rows given, as plain values: what `discreet report --json`
-prints, and what the page of `discreet report` carries for every choice of its filters. The key
-`contestant` holds the label of a solver configuration, as typed on the command line.
+"""All numbers of a report on the given rows, as plain values. `discreet report --json` prints them,
+and the page of `discreet report` holds them for every choice of its filters. The key `contestant`
+holds the label of a solver configuration, as typed on the command line.
 """
 
 from __future__ import annotations
@@ -92,10 +92,11 @@ the page.
 
 
 def statistics_of(rows: Sequence[Measurement], control: float | None = None) -> dict[str, Any]:
-    """Name -> statistics of a section, some as records of their own types; times in seconds.
+    """Return a dictionary from the name of a section to its statistics, some of them as records of
+    their own types. Times are in seconds.
 
-    control   the median seconds of the control, where the rows are a part of those that it is known
-              from
+    control   the median seconds of the control; give it if the rows are a part of those that
+              determine it
     """
     control = control_of(rows) if control is None else control
     found = trials(rows, control)
@@ -132,12 +133,16 @@ def statistics_of(rows: Sequence[Measurement], control: float | None = None) -> 
 
 
 def report_numbers(rows: Sequence[Measurement]) -> dict[str, Any]:
-    """The same as plain values; undefined and infinite numbers are None."""
+    """Return the statistics of `statistics_of` as plain values; undefined and infinite numbers
+    become None.
+    """
     return dict(plain(statistics_of(rows)))
 
 
 def machine_words(row: Measurement) -> str:
-    """The machine of a row in one line; empty where it was not recorded."""
+    """Describe the machine of a row in one line; the text is empty if the machine was not
+    recorded.
+    """
     known = ("processor", "cores", "memory_gib", "system")
     return ", ".join(
         f"{name.replace('_gib', ' GiB')}: {row.machine[name]}"
@@ -166,8 +171,8 @@ def _summary(
 
 
 def _precision(kept: Sequence[Trial]) -> list[dict[str, Any]]:
-    """The gaps that were certified, which may differ from those requested, and the seconds; a line
-    a configuration.
+    """Return one record for each configuration with the gaps that were certified, which may differ
+    from those requested, and the seconds.
     """
     lines = []
     for name in labels_of(kept):
@@ -200,8 +205,8 @@ def _agreement(rows: Sequence[Measurement]) -> dict[str, Any]:
 
 
 def shared_words(rows: Sequence[Measurement], control: float | None = None) -> str:
-    """A sentence on the attempts that did not run alone, and whose times are compared all the same;
-    empty without any.
+    """Return a sentence on the shared attempts (`Measurement.shared`) and on how many of their
+    times are compared nevertheless; the text is empty if there are none.
     """
     control = control_of(rows) if control is None else control
     tried = [row for row in rows if row.status not in NOT_TRIED]

@@ -1,9 +1,9 @@
 """Performance profiles and data profiles.
 
-A *performance profile* is the share of tasks on which a solver configuration needs at most a factor
-τ of the best time; a *data profile* the share solved within so many seconds. A failure counts as
-infinite time: its task is never reached, but stays in the denominator. So does a task that the
-configuration does not serve.
+A *performance profile* is the share of tasks on which a solver configuration takes at most τ times
+the best time. A *data profile* is the share of tasks solved within a given number of seconds. A
+failure counts as an infinite time: its task is never reached, but stays in the denominator. The
+same holds for a task that the configuration does not serve.
 
 Sources: E. Dolan, J. Moré, "Benchmarking optimization software with performance profiles" (2002);
 J. Moré, S. Wild, "Benchmarking derivative-free optimization algorithms" (2009).
@@ -21,8 +21,8 @@ from discreet.reports.statistics.trials import Trial, by_task, labels_of
 
 @dataclass(frozen=True)
 class Profile:
-    """A step function that never falls: `shares[k]` of `tasks` are reached from `at[k]` on; 0
-    before the first.
+    """A nondecreasing step function: from the value `at[k]` on, the share `shares[k]` of `tasks` is
+    reached; the share is 0 below `at[0]`.
     """
 
     contestant: str
@@ -31,14 +31,14 @@ class Profile:
     tasks: int
 
     def share(self, value: float) -> float:
-        """The share reached at a value."""
+        """Return the share reached at a value."""
         place = bisect_right(self.at, value)
         return self.shares[place - 1] if place else 0.0
 
 
 def performance_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
-    """One profile a configuration over every task that any configuration solved; `at` are ratios to
-    the best time, ≥ 1.
+    """Return one profile for each configuration, over every task that any configuration solved;
+    `at` holds ratios to the best time, ≥ 1.
     """
     table = by_task(found)
     best = {task: min(trial.cost for trial in met.values()) for task, met in table.items()}
@@ -53,8 +53,8 @@ def performance_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
 
 
 def data_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
-    """One profile a configuration over every task that any configuration was tried on; `at` are
-    seconds.
+    """Return one profile for each configuration, over every task that any configuration was tried
+    on; `at` holds seconds.
     """
     table = by_task(found)
     return tuple(

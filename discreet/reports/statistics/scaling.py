@@ -1,13 +1,14 @@
-"""How cost grows with size: sweeps, exponents fitted on logarithmic axes, and where one
-configuration overtakes another.
+"""Growth of the cost with size: sweeps, exponents fitted on logarithmic axes, and crossovers where
+one configuration becomes faster than another.
 
-A *sweep* is the trials of one catalog entry under one budget and gap at several sizes, so that one
-size is one kind of task: trials of different problems at one size would make a curve of their
-mixture.
+A *sweep* consists of the trials of one catalog entry under one budget and gap at several sizes, so
+that all tasks of one size are of one kind. Trials of different problems at one size would give a
+curve of their mixture.
 
-Cost is modelled as c · size^a above a constant floor (start-up, imports). Only points well above
-the floor tell a: those from the first size on at which the cost is twice the smallest. The interval
-of a is Student's, 95 %; where it is wider than `WIDEST` either way, no exponent is given.
+The cost is modelled as c · size^a above a constant floor (start-up, imports). Only points well
+above the floor determine a: those from the first size on at which the cost is twice the smallest.
+The interval of a is a 95 % Student interval; if it extends more than `WIDEST` to either side, no
+exponent is given.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ FEWEST = 3
 
 @dataclass(frozen=True)
 class CostCurve:
-    """Costs of one configuration by size, successes only: the median over the tasks of that size.
-    Sizes rise.
+    """Costs of one configuration by increasing size: the median over the solved tasks of each
+    size.
     """
 
     contestant: str
@@ -61,8 +62,8 @@ class CostCurve:
 
 @dataclass(frozen=True)
 class Scaling:
-    """cost ≈ factor · size^exponent from `from_size` on, by least squares over `points` sizes; low,
-    high: 95 % interval.
+    """The fit cost ≈ factor · size^exponent for sizes from `from_size` on, by least squares over
+    `points` sizes; `low` and `high` bound the exponent's 95 % interval.
     """
 
     contestant: str
@@ -76,7 +77,9 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Crossover:
-    """`faster` is the cheaper from `size` on, `slower` below it."""
+    """A size from which one configuration is cheaper: `slower` costs less below `size`, `faster`
+    from it on.
+    """
 
     faster: str
     slower: str
@@ -85,8 +88,8 @@ class Crossover:
 
 @dataclass(frozen=True)
 class SizeSweep:
-    """Curves of one entry, budget and gap over a kind of size; `sizes` and
-    `successes` are counts.
+    """Cost curves of one entry, budget and gap over one kind of size; `sizes` and `successes` are
+    counts.
     """
 
     size: str
@@ -102,7 +105,7 @@ class SizeSweep:
 
 
 def series_by_size(found: Iterable[Trial], size: str) -> tuple[CostCurve, ...]:
-    """Seconds by size for each configuration; `size` is one of SIZES."""
+    """Return the seconds by size for each configuration; `size` is one of SIZES."""
 
     def place(trial: Trial) -> float:
         return SIZES[size](trial.rows[0]) or 0.0
@@ -122,8 +125,8 @@ def series_by_size(found: Iterable[Trial], size: str) -> tuple[CostCurve, ...]:
 
 
 def fit_exponent(series: CostCurve) -> Scaling | None:
-    """The fit above the constant floor; None with fewer than three sizes there, or an interval that
-    says nothing.
+    """Fit the exponent above the constant floor. Return None if fewer than three sizes lie above it
+    or the interval is too wide.
     """
     sizes, costs = _above_floor(series)
     if len(sizes) < FEWEST:
@@ -147,8 +150,8 @@ def fit_exponent(series: CostCurve) -> Scaling | None:
 
 
 def crossovers(all_series: Sequence[CostCurve], noise: float = 1.0) -> tuple[Crossover, ...]:
-    """Where the measured costs of two configurations cross, between the sizes both have, by log-log
-    interpolation.
+    """Find where the measured costs of two configurations cross, by log-log interpolation between
+    the sizes that both have.
 
     A crossing counts only if, at common sizes, the overtaking configuration costs more by a factor
     above `noise` before it, and less by a factor above `noise` after it.
@@ -161,10 +164,10 @@ def crossovers(all_series: Sequence[CostCurve], noise: float = 1.0) -> tuple[Cro
 
 
 def sweeps(found: Sequence[Trial], noise: float = 1.0) -> tuple[SizeSweep, ...]:
-    """Every sweep with at least two sizes that any configuration certified; for each kind of size
-    the widest first.
+    """Return every sweep with at least two sizes that any configuration certified. Within each kind
+    of size, the sweep with the most sizes comes first.
 
-    noise   the factor that a crossover must exceed
+    noise   the ratio of costs that a crossover must exceed
     """
     # Files are different problems.
     alike = (trial for trial in found if trial.rows[0].entry != "file")
@@ -222,8 +225,8 @@ def _crossings(one: CostCurve, other: CostCurve, noise: float) -> list[Crossover
 
 
 def _above_floor(series: CostCurve) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The largest sizes, from the first on where this and every larger one cost more than twice the
-    least.
+    """Return the largest sizes and their costs, from the first size on where this and every larger
+    size costs more than twice the smallest cost.
     """
     floor = min(series.costs, default=math.inf)
     start = len(series.costs)

@@ -1,15 +1,16 @@
-"""Trials: the repeats of one backend on one task taken together, the unit that every comparison
-counts.
+"""Trials: the repeats of one backend on one task taken together, which is the unit that every
+comparison counts.
 
 A *task* is an instance (problem and budget) with the relative gap that is asked for. A trial
-succeeds when every repeat is certified: a success in some repeats only is a failure. Its seconds
-are the median of the repeats' own seconds, of those that may be compared (`comparable`) if any may.
-Comparisons of times leave out the tasks in which a trial has none.
+succeeds when every repeat is certified; a success in some repeats only is a failure. The seconds of
+a trial are the median over its repeats with comparable times (`comparable`), or over all repeats if
+none is comparable. Comparisons of times leave out the tasks in which a trial has no comparable
+time.
 
-An attempt that ran beside others, or on a machine that may run other things, is *shared*. Its time
-counts where the control, before and after it, took within 5 % of its median over the attempts that
-ran alone, or over all where none did. Accuracy does not depend on any of this: what is certified
-counts wherever it ran.
+An attempt is *shared* if it ran concurrently with other attempts, or on a machine that may run
+other programs. Its time is comparable if the control, before and after it, took within 5 % of its
+median over the attempts that were not shared, or over all attempts if every one was. Accuracy does
+not depend on any of this: a certified answer counts wherever it was computed.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ NOT_TRIED = frozenset({Status.UNSUPPORTED, Status.ABSENT})
 
 
 WITHIN = 0.05
-"""How far a control may be from the median, relative to it."""
+"""Largest relative deviation of a control from the median at which a shared row is comparable."""
 
 
 def control_of(rows: Sequence[Measurement]) -> float:
-    """The median seconds of the control over the rows that ran alone, or over all if none did; nan
-    without a control.
+    """Return the median seconds of the control over the rows that are not shared, or over all rows
+    if every one is; nan without a control.
     """
     own = [row for row in rows if not row.submitted]
     alone = [row for row in own if not row.shared]
@@ -56,8 +57,8 @@ def comparable(row: Measurement, control: float, *, alone: bool = True) -> bool:
 
 @dataclass(frozen=True, order=True)
 class Task:
-    """What is asked for: an instance and a relative gap. problem_hash distinguishes equal names of
-    different data.
+    """An instance and the relative gap that is asked for. `problem_hash` distinguishes different
+    data under equal names.
     """
 
     instance: str
@@ -67,13 +68,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Trial:
-    """One solver configuration on one task. `rows` are its repeats, one at least; the times of
-    `timed` may be compared.
+    """One solver configuration on one task.
 
-    label     of the configuration, as typed on the command line
-    success   every repeat certified
-    seconds   median over repeats of lowering, solving and lifting; those of a failure say when it
-              gave up
+    label     the configuration, as typed on the command line
+    rows      its repeats, at least one
+    timed     the repeats whose times are comparable
+    success   whether every repeat is certified
+    seconds   median over the repeats of lowering, solving and lifting; for a failure, the time
+              until it gave up
     """
 
     task: Task
@@ -83,53 +85,54 @@ class Trial:
 
     @cached_property
     def success(self) -> bool:
-        """Whether every repeat is certified."""
+        """Return whether every repeat is certified."""
         return all(row.certified for row in self.rows)
 
     @cached_property
     def tried(self) -> bool:
-        """Whether the backend serves the task and is installed."""
+        """Return whether the backend serves the task and is installed."""
         return not any(row.status in NOT_TRIED for row in self.rows)
 
     @property
     def kept(self) -> bool:
-        """Whether every repeat was answered and its own answer kept the budget."""
+        """Return whether every repeat was answered and the backend's own answer kept the budget."""
         return self.tried and all(row.answered and not row.violated for row in self.rows)
 
     @property
     def achieved(self) -> float:
-        """The largest relative gap its repeats were certified to."""
+        """Return the largest relative gap over the repeats."""
         return max(row.relative_gap for row in self.rows)
 
     @cached_property
     def seconds(self) -> float:
-        """Median seconds of the repeats whose times may be compared, or of all where there are
-        none.
+        """Return the median seconds of the repeats with comparable times, or of all repeats if none
+        is comparable.
         """
         return median(row.seconds for row in self.timed or self.rows)
 
     @property
     def cost(self) -> float:
-        """Seconds of a success, inf of anything else."""
+        """Return the seconds of a success, and inf for a failure."""
         return self.seconds if self.success else math.inf
 
     @property
     def limit(self) -> float:
-        """The time limit in seconds (inf where none was set)."""
+        """Return the time limit in seconds (inf if none was set)."""
         return max(row.time_limit_seconds for row in self.rows)
 
     @property
     def timings(self) -> tuple[float, ...]:
-        """Repeated timings in seconds that may be compared: warm runs inside the processes, and the
-        processes themselves.
+        """Return the comparable repeated timings in seconds: warm runs inside the processes, and
+        the processes themselves.
         """
         return tuple(seconds for row in self.timed for seconds in row.timings)
 
 
 def trials(rows: Iterable[Measurement], control: float | None = None) -> tuple[Trial, ...]:
-    """Rows as trials, sorted by task, then configuration; the order of the rows does not matter.
+    """Group rows into trials, sorted by task, then configuration; the order of the rows does not
+    matter.
 
-    control   the median seconds of the control, of these rows unless it is given
+    control   the median seconds of the control; computed from these rows by default
     """
     rows = list(rows)
     control = control_of(rows) if control is None else control
@@ -146,18 +149,18 @@ def trials(rows: Iterable[Measurement], control: float | None = None) -> tuple[T
 
 
 def timed(found: Iterable[Trial]) -> tuple[Trial, ...]:
-    """The trials of the tasks in which all that were tried have a time that may be compared."""
+    """Return the trials of the tasks in which every trial that was tried has a comparable time."""
     found = tuple(found)
     untimed = {trial.task for trial in found if trial.tried and not trial.timed}
     return tuple(trial for trial in found if trial.task not in untimed)
 
 
 def labels_of(found: Iterable[Trial]) -> tuple[str, ...]:
-    """Every configuration that was tried on a task, sorted by name."""
+    """Return the sorted labels of the configurations that were tried on any task."""
     return tuple(sorted({trial.label for trial in found if trial.tried}))
 
 
 def by_task(found: Iterable[Trial]) -> dict[Task, dict[str, Trial]]:
-    """task -> configuration -> trial, of those that were tried."""
+    """Return a dictionary task → configuration → trial of the trials that were tried."""
     tried = group_by((trial for trial in found if trial.tried), lambda trial: trial.task)
     return {task: {trial.label: trial for trial in own} for task, own in tried.items()}

@@ -1,12 +1,12 @@
-"""From a study to its cells: every problem is built once, and every cell gets a key.
+"""Layout of a study: every problem is built once, and every cell gets a key.
 
 The key is a hash of everything that the numbers depend on: the problem (p_xz, loss, budget),
 backend and settings, gap and settings of the profile, limits, repeat, versions of Python and of
-every library involved, the machine (processor, cores, system), and the reason where the cell is
-skipped. So a changed solver version, machine or limit is another cell, measured anew beside the old
-one. The machine is that on which the study is laid out, so that a cell has one key whatever runs
-it. The name of the study, its other cells, their order, the executor and the commit are not part of
-the key.
+every library involved, the machine (processor, cores, system), and the reason if the cell is
+skipped. A changed solver version, machine or limit therefore gives another cell, which is measured
+in addition to the old one. The machine is the one on which the study is laid out, so that a cell
+has one key regardless of the executor. The key does not depend on the name of the study, its other
+cells, their order, the executor or the commit.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MOST_CELLS = 10_000  # ten times the default study; a plan of them takes 8 s to
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A problem with its budget, and the words for both."""
+    """A problem with its budget, and the texts that specify both."""
 
     words: str
     entry: str
@@ -51,7 +51,7 @@ class Instance:
 
     @property
     def slug(self) -> str:
-        """Problem and budget as the name of a file, without its ending."""
+        """Return problem and budget as the name of a file, without its ending."""
         return re.sub(r"[^A-Za-z0-9.+-]+", "_", f"{self.words}_{self.budget_word}").strip("_")
 
 
@@ -59,8 +59,8 @@ class Instance:
 class Cell:
     """One attempt to make. `skipped` is the reason why it does not run, or empty.
 
-    Key and versions are those of the process that laid the cells out, wherever the cell runs: they
-    travel with it.
+    Key and versions describe the process that laid out the cells. They are sent with the cell to
+    the process that runs it.
     """
 
     instance: Instance
@@ -72,7 +72,7 @@ class Cell:
 
     @property
     def extra(self) -> dict[str, Any]:
-        """What the profile sets in this backend, unless the configuration's own settings do."""
+        """Return what the profile sets in this backend, unless the configuration sets it itself."""
         asked = self.profile.settings.get(self.configuration.backend, {})
         return {
             name: value for name, value in asked.items() if name not in self.configuration.settings
@@ -80,23 +80,23 @@ class Cell:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All settings that the backend gets."""
+        """Return all settings that the backend gets."""
         return {**self.configuration.settings, **self.extra}
 
     @cached_property
     def versions(self) -> dict[str, str]:
-        """Of Python and every library involved."""
+        """Return the versions of Python and of every library involved."""
         each = self.configuration
         return versions(each.backend, self.settings, each.environment)
 
     @property
     def settings_hash(self) -> str:
-        """Hash of settings, gap and what the profile sets."""
+        """Return the hash of the settings, the gap and what the profile sets."""
         return _digest({"settings": self.settings, "gap": self.profile.gap})
 
     @cached_property
     def key(self) -> str:
-        """See the module's docstring."""
+        """Return the hash of everything that the numbers of this cell depend on."""
         here = machine()
         memory = self.limits.memory_gib
         environment = self.configuration.environment
@@ -122,7 +122,7 @@ class Cell:
 
     @property
     def title(self) -> str:
-        """The words for this cell, which `choose` searches."""
+        """Return the text that names this cell, which `choose` searches."""
         found = self.instance
         return (
             f"{self.configuration.label} on {found.words} {found.budget_word}, {self.profile.name}"
@@ -138,18 +138,18 @@ class Work:
 
 
 def _digest(value: Any) -> str:
-    """16 hex digits of a plain value."""
+    """Return the first 16 hexadecimal digits of the hash of a plain value."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
 
 def cells_of(study: Study) -> Work:
-    """Build the problems and lay out the cells, in an order shuffled anew for every repeat, so that
-    slow moments hit all.
+    """Build the problems and lay out the cells, shuffled anew for every repeat, so that slow
+    periods of the machine affect all configurations.
 
-    A backend has no cells for kinds of budget it does not serve, but rows that say which other
-    measures it does not, and whether several constraints. Raises InputError for a value that a
-    problem refuses and for two cells with the same key.
+    A backend has no cells for kinds of budget that it does not serve. Other measures, and several
+    constraints, do get a row, which says that the backend does not serve them. Raises InputError
+    for a value that a problem refuses and for two cells with the same key.
     """
     problems = sum(
         len(spec.budgets) * math.prod(map(len, spec.grid.values())) for spec in study.instances
@@ -187,8 +187,8 @@ def cells_of(study: Study) -> Work:
 
 
 def instances_of(study: Study) -> tuple[tuple[Instance, ...], tuple[str, ...]]:
-    """Every problem of a study once, in its order, and sentences about problems that cannot be
-    built here.
+    """Return every problem of a study once, in its order, and sentences about problems that cannot
+    be built here.
 
     Raises InputError for a value that a problem refuses.
     """
@@ -199,7 +199,9 @@ def instances_of(study: Study) -> tuple[tuple[Instance, ...], tuple[str, ...]]:
 
 
 def choose(cells: Sequence[Cell], only: Sequence[str]) -> tuple[Cell, ...]:
-    """The cells whose title holds every one of the words; InputError when none does."""
+    """Return the cells whose title contains all of the words; raise InputError if there are
+    none.
+    """
     found = tuple(cell for cell in cells if all(word in cell.title for word in only))
     if only and not found:
         example = f", such as {cells[0].title!r}" if cells else ""
@@ -212,8 +214,8 @@ def choose(cells: Sequence[Cell], only: Sequence[str]) -> tuple[Cell, ...]:
 def serves(
     configuration: Configuration, problem: Problem, able: Mapping[str, Capabilities]
 ) -> bool:
-    """Whether the backend serves the kind of budget; one that does not load is asked, so that its
-    row says why.
+    """Return whether the backend serves the kind of budget. A backend that does not load counts as
+    serving it, so that a row reports the failure.
     """
     return configuration.backend not in able or able[configuration.backend].serves_budget(problem)
 
@@ -221,12 +223,14 @@ def serves(
 def _has_cells(
     configuration: Configuration, problem: Problem, able: Mapping[str, Capabilities]
 ) -> bool:
-    """Whether it is asked, or a row says that it does not serve the measure."""
+    """Return whether the study has cells of this configuration and problem: the backend serves the
+    budget, or a row states that it does not serve the measure.
+    """
     return serves(configuration, problem, able) or not _is_usual(problem)
 
 
 def _is_usual(problem: Problem) -> bool:
-    """Whether there is one constraint, on mutual information."""
+    """Return whether the problem has one constraint, on mutual information."""
     return problem.measures == (MUTUAL_INFORMATION,)
 
 
@@ -237,8 +241,8 @@ def _skip_reason(
     profile: AccuracyProfile,
     able: Mapping[str, Capabilities],
 ) -> str:
-    """Why a cell does not run: what the backend says of itself, then what the study says; empty if
-    it runs.
+    """Return why a cell does not run, by the backend's capabilities, then by the study; the text is
+    empty if it runs.
     """
     settings = {**profile.settings.get(each.backend, {}), **each.settings}
     own = able[each.backend].skipped(problem, settings) if each.backend in able else ""

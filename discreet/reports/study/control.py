@@ -1,10 +1,11 @@
-"""The control: a small solve that is always the same, timed before and after every cell, where the
-cell runs.
+"""The control: a small solve that is always the same, timed before and after every cell on the
+machine that runs the cell.
 
-What slows a cell down on a machine that others use slows the control down too. So it says whether
-the time of a cell may be set beside times from elsewhere: `reports.statistics.trials` compares
-it with the control of cells that ran alone. Nothing is divided by it, since solvers slow down
-differently. The design is that of measuring a reference before and after.
+Other work on the machine slows down both the cell and the control. The control therefore shows
+whether the time of a cell is comparable with times measured elsewhere: `reports.statistics.trials`
+compares it with the control of cells that were not shared. Times are not divided by the control,
+since solvers slow down by different factors. This is the design of a reference measured before and
+after.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ ms.
 
 
 def control_seconds() -> float:
-    """The median seconds of the solve in this process; imports and first runs do not count."""
+    """Return the median seconds of the solve in this process, without imports and first runs."""
     problem = _warm_problem()
     return statistics.median(_seconds(problem) for _ in range(_RUNS))
 

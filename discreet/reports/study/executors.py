@@ -1,10 +1,11 @@
-"""Where the cells of a study run: here, in processes of loky, on the workers of Dask, or in jobs of
+"""Executors of a study's cells: this process, processes of loky, the workers of Dask, or jobs of
 submitit.
 
 An executor takes a function with its arguments and returns a future with `done` and `result`, as in
-`concurrent.futures`. One loop, in `runner`, serves all. So does one function: it gives the backend
-a process of its own, with its limits, and returns a row whatever becomes of that. So an exception
-of a future says nothing of a backend: the worker itself was lost, or cannot run discreet at all.
+`concurrent.futures`. One loop, in `runner`, serves all executors, and one function runs every cell:
+it gives the backend its own process with limits, and returns a row whatever the backend does. An
+exception of a future therefore does not come from a backend: the worker itself was lost, or cannot
+run discreet at all.
 
 Sources: loky, https://loky.readthedocs.io; Dask, https://distributed.dask.org; submitit, the pages
 in its repository.
@@ -48,14 +49,15 @@ _TALKATIVE = ("distributed.client", "distributed.core", "distributed.utils")
 
 
 class Executor:
-    """One cell at a time in this process: a call is over when it has been submitted. Others do some
-    of this differently.
+    """An executor that runs one cell at a time in this process; `submit` returns when the call is
+    over. Subclasses override parts of it.
 
-    name     as rows call it
-    form     how it is typed, in words; typed  the same as a pattern
-    library  what it needs, and the extra of discreet that installs that
-    run      names this run of a study to its workers
-    pause    seconds between two questions whether a future is done
+    name     name in the rows
+    form     how it is typed, in words
+    typed    how it is typed, as a pattern
+    library  the library it needs, and the extra of discreet that installs it
+    run      identifies this run of a study to its workers
+    pause    seconds between two checks whether a future is done
     """
 
     name = LOCAL
@@ -66,32 +68,36 @@ class Executor:
     pause = 0.0
 
     def __init__(self, *_: Any) -> None:
-        """Others need what is typed after their name, a folder for files of jobs, and limits."""
+        """Accept and ignore what subclasses need: the detail typed after the name, a folder for
+        files of jobs, and limits.
+        """
 
     def room(self) -> int:
-        """How many cells may be under way at once."""
+        """Return how many cells may run at once."""
         return 1
 
     def submit(self, function: Callable[..., Any], *given: Any) -> Any:
-        """The future of a call."""
+        """Submit a call and return its future."""
         future = Future[Any]()
         future.set_result(function(*given))
         return future
 
     def lost(self, error: Exception) -> str:
-        """How the worker was lost, if that is what an exception of a future means; else empty."""
+        """Return how the worker was lost if an exception of a future means that; else the text is
+        empty.
+        """
         return ""
 
     def stop(self, futures: Iterable[Any]) -> None:
         """End these calls and the processes that they started; called once, before `close`."""
 
     def close(self) -> None:
-        """Give back what was taken."""
+        """Release the resources of the executor."""
 
 
 def check_executor(words: str) -> tuple[type[Executor], str]:
-    """Kind and detail of an executor as typed; InputError for other words, Absent where its library
-    is not installed.
+    """Return the class and the detail of an executor as typed. Raises InputError for other words,
+    Absent if its library is not installed.
     """
     name, _, detail = words.partition(":")
     kind = _EXECUTORS.get(name)
@@ -109,9 +115,9 @@ def check_executor(words: str) -> tuple[type[Executor], str]:
 
 @contextlib.contextmanager
 def open_executor(words: str, folder: Path, limits: AttemptLimits) -> Iterator[Executor]:
-    """The executor of these words, until the block ends.
+    """Open the executor that these words specify; it is closed when the block ends.
 
-    Raises InputError and Absent as `checked` does, and InputError where no scheduler or queue
+    Raises InputError and Absent as `check_executor` does, and InputError if no scheduler or queue
     answers.
     """
     kind, detail = check_executor(words)
@@ -134,7 +140,7 @@ def _import(kind: type[Executor]) -> Any:
 
 
 class _Processes(Executor):
-    """Worker processes of loky on this machine. A pool that broke is replaced when the next call is
+    """Worker processes of loky on this machine. A broken pool is replaced when the next call is
     submitted.
     """
 
@@ -174,13 +180,15 @@ class _Processes(Executor):
         self._held.close()
 
     def _pool(self) -> Any:
-        """Its workers leave Ctrl-C, which a terminal sends to all processes, to this one."""
+        """Return the pool, whose workers ignore Ctrl-C. A terminal sends it to all processes, and
+        this process handles it.
+        """
         ignore = {"initializer": signal.signal, "initargs": (signal.SIGINT, signal.SIG_IGN)}
         return self._loky.get_reusable_executor(max_workers=self._workers, timeout=60, **ignore)
 
 
 class _Cluster(Executor):
-    """The workers of a Dask scheduler: one cell for each of their threads."""
+    """The workers of a Dask scheduler, with one cell for each of their threads."""
 
     name = "dask"
     form = "dask:ADDRESS"
@@ -241,7 +249,9 @@ async def _identity(distributed: Any, address: str) -> None:
 
 
 class _Queue(Executor):
-    """A job of SLURM for each cell, or a process of this machine where the partition is `local`."""
+    """A queue with one SLURM job for each cell, or one process of this machine if the partition is
+    `local`.
+    """
 
     name = "submitit"
     form = "submitit:PARTITION"
@@ -309,7 +319,7 @@ class _Queue(Executor):
 
 @contextlib.contextmanager
 def _defer_interrupt() -> Iterator[None]:
-    """Ctrl-C waits until the block ends, so that a job that is handed in is known, and can be
+    """Delay Ctrl-C until the block ends, so that a job that was submitted is recorded and can be
     cancelled.
     """
     waiting = list[int]()
@@ -328,8 +338,8 @@ def _defer_interrupt() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet_children() -> Iterator[None]:
-    """Processes that are started in the block say nothing: what looks after a job here tells of
-    Ctrl-C at length.
+    """Discard the standard error of processes started in the block, where submitit's watcher of
+    local jobs reports Ctrl-C at length.
     """
     kept = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -347,8 +357,8 @@ class _Lost(Exception):
 
 
 class _Job:
-    """A job of submitit. Its files go when it has a result or is cancelled; those of a job that was
-    lost stay.
+    """A job of submitit. Its files are removed when it has a result or is cancelled; a lost job
+    leaves its files.
     """
 
     def __init__(self, job: Any) -> None:

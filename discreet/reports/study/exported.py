@@ -44,8 +44,8 @@ _IS_TABLE = marked(",".join(COLUMNS[:4]))
 
 @dataclass(frozen=True)
 class InstanceFile:
-    """A file of an instance, its size and its SHA-256, and the certified bracket that it states, if
-    any.
+    """A file of an instance, with its size, its SHA-256 and the certified bracket that it states,
+    if any.
     """
 
     instance: Instance
@@ -55,7 +55,7 @@ class InstanceFile:
     bracket: tuple[float, float] | None
 
     def record(self) -> dict[str, Any]:
-        """The line of the table."""
+        """Return this file's row of the table."""
         instance = self.instance
         lower, upper = self.bracket or (None, None)
         values = landmarks(instance.problem) | {
@@ -82,11 +82,13 @@ def export_study(
     overwrite: bool = False,
     watch: Watch | None = None,
 ) -> tuple[Sequence[InstanceFile], Sequence[str]]:
-    """Write every problem of a study in one format, or in every format that holds it; with
-    sentences about those left out.
+    """Write every problem of a study in one format, or in every format that can hold it; return the
+    files and sentences about problems that were left out.
 
-    certify: solve each first and state its bracket. Raises InputError for an unknown format;
-    FileError for a file in the way that was not made here, unless it is to be overwritten.
+    certify   solve each problem first and state its bracket
+
+    Raises InputError for an unknown format; FileError for an existing file that was not made here,
+    unless it is to be overwritten.
     """
     if format_ is not None and format_ not in FORMATS:
         raise InputError(f"there is no format {format_!r}; choose one of: {', '.join(FORMATS)}")
@@ -112,7 +114,7 @@ def export_study(
 
 
 def formats_of(instance: Instance) -> list[str]:
-    """The names of the formats that hold an instance."""
+    """Return the names of the formats that can hold an instance."""
     return [
         name for name, form in FORMATS.items() if not form.linear or is_linear(instance.problem)
     ]

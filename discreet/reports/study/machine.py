@@ -1,8 +1,8 @@
-"""What a measurement depends on besides the problem: the machine, the versions of every layer, the
-commit.
+"""The environment that a measurement depends on: the machine, the versions of every library, and
+the commit.
 
-No names of people or folders of this machine get into a row. The name of the host does, so that a
-slow or broken one can be found; what is published numbers the hosts.
+Rows contain no names of users and no folders of this machine. They contain the name of the host, so
+that a slow or broken host can be found; published rows number the hosts instead.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ROOT = Path(__file__).resolve().parents[3]
 
 @cache
 def machine() -> dict[str, Any]:
-    """processor, cores, memory_gib and system."""
+    """Return a dictionary with the processor, cores, memory_gib and system."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count() or 1,
@@ -55,8 +55,8 @@ def _memory_gib() -> float | None:
 
 
 def versions(backend: str, settings: Mapping[str, Any], environment: str = "") -> dict[str, str]:
-    """Versions of Python, discreet and every library of the backend in an environment, without
-    importing them; "absent" for what is missing. An environment is made if need be.
+    """Return the versions of Python, discreet and every library of the backend in an environment,
+    without importing them; "absent" for a missing library. An environment is made if need be.
 
     A setting whose value is the name of an installed library (conic's solver) counts as one.
     """
@@ -85,8 +85,8 @@ def _is_installed(word: str, place: Environment) -> bool:
 
 
 def load() -> float:
-    """How many processes wanted to run here on average in the last minute; inf where the system
-    does not say.
+    """Return the average number of runnable processes over the last minute; inf if the system does
+    not report it.
     """
     try:
         return os.getloadavg()[0]
@@ -96,8 +96,8 @@ def load() -> float:
 
 @cache
 def commit() -> str:
-    """Commit of the checkout this package runs from, with "+changes" where files of the package
-    differ; "" outside one.
+    """Return the commit of the checkout this package runs from, with "+changes" if files of the
+    package differ; "" outside a checkout.
     """
     if not (_ROOT / ".git").exists():
         return ""
@@ -120,8 +120,8 @@ def _git(*words: str) -> str:
 
 
 def scrub_paths(text: str) -> str:
-    """The text with folders of this machine cut off paths: what is inside a package stays, home and
-    other folders go.
+    """Return the text with folders of this machine removed from paths. Paths inside a package are
+    kept; home and other folders are removed.
     """
     text = re.sub(r"(?:[A-Za-z]:)?[\\/][^\s\"':]*?site-packages[\\/]", "", text)
     text = text.replace(f"{_ROOT}{os.sep}", "")
@@ -129,7 +129,7 @@ def scrub_paths(text: str) -> str:
 
 
 def without_hosts(rows: Iterable[Measurement]) -> list[Measurement]:
-    """The rows with numbers instead of the names of hosts: host 1, host 2, in the order of their
+    """Return the rows with the names of hosts replaced by host 1, host 2, … in the order of the
     names.
     """
     rows = list(rows)
@@ -141,7 +141,7 @@ def without_hosts(rows: Iterable[Measurement]) -> list[Measurement]:
 
 
 def without_folders(row: Measurement) -> Measurement:
-    """The row with its words scrubbed."""
+    """Return the row with folders removed from its texts."""
     words = {
         name: scrub_paths(getattr(row, name))
         for name in ("problem", "message", "traceback", "claimed")

@@ -1,8 +1,8 @@
-"""What a study is, as data: instances × configurations × accuracy profiles × repeats, limits; and
-its TOML.
+"""Studies as data, and their TOML format: instances × configurations × accuracy profiles × repeats,
+with limits.
 
-docs/how-to/run-a-study.md shows every key. Files are read strictly: an unknown key, a wrong type,
-or a name unknown or given twice is an error that names its place.
+docs/how-to/run-a-study.md documents every key. Files are read strictly: an unknown key, a wrong
+type, or a name unknown or given twice is an error that names its place.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _LARGEST_FILE = 1 << 16  # bytes; tomllib takes a second or two for the worst of
 
 @dataclass(frozen=True)
 class AttemptLimits:
-    """Limits of every attempt: seconds of solving, memory beyond the imports (Linux only), threads
-    (None: all).
+    """Limits of every attempt: seconds of solving, memory beyond the imports (Linux only), and
+    threads (None means all).
     """
 
     time_seconds: float = 10.0
@@ -43,14 +43,14 @@ class AttemptLimits:
 
     @property
     def memory_bytes(self) -> int | None:
-        """The memory limit in bytes, None without one."""
+        """Return the memory limit in bytes, or None without one."""
         return None if math.isinf(self.memory_gib) else int(self.memory_gib * (1 << 30))
 
 
 @dataclass(frozen=True)
 class AccuracyProfile:
-    """An accuracy profile: the relative certified gap asked for, and what it sets in a backend, by
-    backend.
+    """An accuracy profile: the relative certified gap asked for, and the settings that it makes in
+    each backend.
     """
 
     name: str
@@ -60,15 +60,15 @@ class AccuracyProfile:
 
 @dataclass(frozen=True)
 class InstanceSpec:
-    """One line of problems.
+    """One entry of the problems in a study, which may stand for several instances.
 
     problem      catalog name or a `.npz` file; fixed parameters may follow as on the command line
-    grid         parameter name(s) -> values; names joined by a comma take the same value; lists
-                 multiply
+    grid         dictionary from parameter name(s) to values; names joined by a comma take the same
+                 value; lists multiply
     budgets      words: fraction=0.5, budget=0.01, equivocation=0.3, perfect, own
-    backends     labels or names of those that run it (None: all)
+    backends     labels or names of the backends that run it (None means all)
     where        place in the study file, for messages
-    note         why it is in the study, if that is said
+    note         why it is in the study, if the file says so
     """
 
     problem: str
@@ -81,10 +81,12 @@ class InstanceSpec:
 
 @dataclass(frozen=True)
 class Study:
-    """A whole study.
+    """A study as read from its file: instances, configurations, accuracy profiles, repeats and
+    limits.
 
-    reach    what it does not try with these backends (labels, or names that mean every setting);
-             `source`: its file's text
+    reach    problems that are not tried with some backends (labels, or names that stand for every
+             setting)
+    source   text of the study's file
     """
 
     name: str
@@ -99,8 +101,8 @@ class Study:
 
 
 def read_study(name: str) -> Study:
-    """The study of a TOML file, or one of `SHIPPED` by name; FileError for what cannot be read or
-    is wrong.
+    """Return the study of a TOML file, or one of `SHIPPED` by name. Raises FileError for a file
+    that cannot be read or is wrong.
     """
     if name in SHIPPED:
         text = (
@@ -119,7 +121,7 @@ def read_study(name: str) -> Study:
 
 
 def parse_study(text: str, where: str) -> Study:
-    """The study of a text; `where` names its file in messages. Raises FileError."""
+    """Return the study of a text; `where` names its file in messages. Raises FileError."""
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError also for an integer of 5,000 digits
@@ -159,7 +161,7 @@ def parse_study(text: str, where: str) -> Study:
 
 
 def _number_tables(data: Mapping[str, Any], key: str, top: str) -> list[tuple[dict[str, Any], str]]:
-    """The tables under a key, each with its place."""
+    """Return the tables under a key, each with its place."""
     return [(each, f"{top}{key}[{k}]") for k, each in enumerate(data.get(key, ()), start=1)]
 
 
@@ -173,7 +175,7 @@ def _profile(name: str, table: Mapping[str, Any], place: str) -> AccuracyProfile
 
 
 def _refuse_settings(settings: Mapping[str, Any], backend: str, place: str, named: str) -> None:
-    """Raise FileError for a backend or a setting that is not known; `named` is where the backend is
+    """Raise FileError for an unknown backend or setting; `named` is the place where the backend is
     named.
     """
     _check_known([backend], backend_names(), "backend", named)
@@ -213,7 +215,9 @@ def _instance(table: Mapping[str, Any], labels: Sequence[str], place: str) -> In
 
 
 def _values(value: Any, place: str) -> tuple[Any, ...]:
-    """The values of a parameter: one, a list, or {from, to, points}."""
+    """Return the values of a parameter, which is given as one value, a list, or {from, to,
+    points}.
+    """
     match value:
         case list():
             return tuple(tuple(each) if type(each) is list else each for each in value)
@@ -224,7 +228,7 @@ def _values(value: Any, place: str) -> tuple[Any, ...]:
 
 
 def _whole_numbers(value: dict[str, Any], place: str) -> tuple[int, ...]:
-    """Whole numbers at equal distances on a logarithmic axis, each once."""
+    """Return distinct whole numbers at equal distances on a logarithmic axis."""
     _check(value, {"from!": _COUNT, "to!": _COUNT, "points!": _COUNT}, place)
     first = value["from"]
     last = value["to"]
@@ -251,13 +255,13 @@ def _reach(
 def _words(
     table: Mapping[str, Any], key: str, known: Iterable[str], what: str, place: str
 ) -> tuple[str, ...] | None:
-    """The words of a list, which have to be known; None where it is not given."""
+    """Return the words of a list, which have to be known; None if the list is not given."""
     _check_known(table.get(key, ()), known, what, f"{place}.{key}")
     return tuple(table[key]) if key in table else None
 
 
 def _check_known(words: Iterable[str], known: Iterable[str], what: str, place: str) -> None:
-    """Raise FileError, with the nearest word, for one that is not known."""
+    """Raise FileError for an unknown word and suggest the nearest known one."""
     known = sorted(known)
     for word in words:
         if word not in known:
@@ -278,14 +282,16 @@ _MOST_POINTS = 1000
 
 
 class _Kind(NamedTuple):
-    """What a key may hold: the test of a value, and the words that ask for one."""
+    """The kind of value that a key may hold: a test of the value, and the words that ask for it."""
 
     fits: Callable[[Any], bool]
     wanted: str
 
 
 def _is_value(value: Any) -> bool:
-    """Whether it is a text, a number or a truth value, or lists of these: no table and no date."""
+    """Return whether the value is a text, a number or a truth value, or lists of these; tables and
+    dates are not values.
+    """
     if type(value) is list:
         return all(map(_is_value, value))
     return type(value) in (str, int, float, bool)
@@ -355,8 +361,8 @@ one kind.
 
 
 def _check(value: Any, schema: Any, place: str) -> None:
-    """Raise FileError for a key that is not known, a needed one that is missing, or a value of
-    another kind.
+    """Raise FileError for an unknown key, a required key that is missing, or a value of the wrong
+    kind.
     """
     match schema:
         case _Kind(fits, wanted):

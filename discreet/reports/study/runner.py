@@ -1,8 +1,8 @@
-"""Runs the missing cells of a study, each in a process of its own, where an executor puts them.
+"""Run the missing cells of a study, each in its own process, where an executor places them.
 
-A cell whose worker is lost (killed, out of memory, its job ended) may have been taken down by a
-neighbour. So it runs once more, alone. If its worker is lost again, the row says so. No other cell
-is affected.
+A worker may be lost (killed, out of memory, its job ended) because of another cell on the same
+machine. The cell is therefore run once more, with no other cell at the same time. If its worker is
+lost again, the row reports it. No other cell is affected.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Watch = Callable[[int, int, str, float], None]
 
 @dataclass(frozen=True)
 class Summary:
-    """What a run did. `rows` are those of all chosen cells, measured now or before."""
+    """The outcome of a run. `rows` are the rows of all chosen cells, measured now or before."""
 
     rows: tuple[Measurement, ...]
     measured: int
@@ -52,13 +52,13 @@ class Summary:
 
     @property
     def statuses(self) -> dict[str, int]:
-        """How many rows of each status."""
+        """Return the number of rows of each status."""
         return dict(sorted(Counter(row.status.value for row in self.rows).items()))
 
 
 def estimated_seconds(cells: Iterable[Cell], rows: Iterable[Measurement]) -> float:
-    """How long these cells will take together: each as long as the mean of its configuration's
-    rows, or of all.
+    """Estimate the total seconds of these cells: each takes the mean of its configuration's rows,
+    or of all rows if there are none.
     """
     timed = group_by((row for row in rows if row.wall_seconds > 0.0), lambda row: row.label)
     means = {
@@ -79,11 +79,12 @@ def run_cells(
     watch: Watch | None = None,
     executor: Executor | None = None,
 ) -> Summary:
-    """Measure what is not in `known` (finished cells by key), here unless there is an executor; a
-    row is written at once.
+    """Measure the cells that are not in `known` (finished cells by key), in this process unless
+    there is an executor. Every row is written at once.
 
-    Raises FileError when a row or a temporary file cannot be written, InputError for workers that
-    cannot run cells; KeyboardInterrupt passes. All calls are then ended. Finished cells are kept.
+    Raises FileError if a row or a temporary file cannot be written, InputError for workers that
+    cannot run cells. KeyboardInterrupt is passed on. In each case all running calls are ended, and
+    finished cells are kept.
     """
     started = time.perf_counter()
     work = _Work(name, cells, store, known, watch, executor or Executor())
@@ -101,10 +102,12 @@ def run_cells(
 
 @dataclass
 class _Work:
-    """The cells that are waiting, under way and finished.
+    """The cells that are waiting, running and finished.
 
-    again    cells whose worker was lost; each runs alone. `lost` holds their keys from then on
-    running  future -> cell;   beside: future -> how many cells have been under way with it at once
+    again    cells whose worker was lost; each is run again with no other cell at the same time
+    lost     keys of all cells whose worker was lost once
+    running  dictionary from a future to its cell
+    beside   dictionary from a future to the largest number of cells that ran at the same time
     """
 
     name: str
@@ -126,11 +129,11 @@ class _Work:
 
     @property
     def left(self) -> bool:
-        """Whether any cell is not finished."""
+        """Return whether any cell is not finished."""
         return bool(self.waiting or self.again or self.running)
 
     def start(self) -> None:
-        """Submit what there is room for."""
+        """Submit cells until the executor has no more room."""
         try:
             room = self.executor.room() if self.waiting else 1
         except Exception as error:
@@ -159,9 +162,7 @@ class _Work:
         )
 
     def finish(self) -> None:
-        """Wait until a cell has finished or its worker was lost, and see to all of which that is
-        true.
-        """
+        """Wait until a cell has finished or its worker was lost, and handle every such cell."""
         while self.running and not (done := [future for future in self.running if future.done()]):
             time.sleep(self.executor.pause)
         for future in done if self.running else ():
@@ -184,9 +185,7 @@ class _Work:
             self.tell(next(iter(self.running.values())).title)
 
     def _lost(self, cell: Cell, error: Exception) -> None:
-        """See to a cell whose worker was lost; raise InputError where that is not what the error
-        means.
-        """
+        """Handle a cell whose worker was lost. Raise InputError if the error does not mean that."""
         reason = self.executor.lost(error)
         if not reason:
             raise self._fault(error) from None
@@ -207,7 +206,7 @@ class _Work:
         )
 
     def tell(self, what: str, *starting: Cell) -> None:
-        """Tell the watcher what runs now."""
+        """Report to the watcher which cells are running."""
         if self.watch is None:
             return
         under_way = [*starting, *self.running.values()]
@@ -220,11 +219,12 @@ class _Work:
 
 
 def run_cell(run: str, study: str, cell: Cell) -> Measurement | DiscreetError:
-    """The row of a cell, with the host, its load and the control; called where the cell runs.
+    """Return the row of a cell, with the host, its load and the control. This is called where the
+    cell runs.
 
-    What would be wrong with every cell here is returned, to stop the study: InputError where other
-    versions are installed than the cell is known by, FileError without room for temporary files.
-    Anything else is a row.
+    An error that would affect every cell here is returned, so that the study stops: InputError if
+    the installed versions are not those in the cell's key, FileError if there is no room for
+    temporary files. Any other failure becomes a row.
     """
     if others := _other_versions(cell):
         return InputError(others)
@@ -246,8 +246,8 @@ def run_cell(run: str, study: str, cell: Cell) -> Measurement | DiscreetError:
 
 
 def _other_versions(cell: Cell) -> str:
-    """The first library of other versions here than the cell is known by, in a sentence; empty
-    without any.
+    """Return a sentence on the first library whose version differs from the one in the cell's key;
+    the text is empty if there is none.
     """
     here = versions(cell.configuration.backend, cell.settings, cell.configuration.environment)
     told = (
@@ -261,7 +261,7 @@ def _other_versions(cell: Cell) -> str:
 
 
 def _failed_row(study: str, cell: Cell, message: str, trace: str = "") -> Measurement:
-    """The row of a cell that has no answer, for another reason than its backend."""
+    """Return the row of a cell that has no answer for a reason other than its backend."""
     tried = Attempt(cell.configuration.backend, None, Status.FAILED, message, traceback=trace)
     row = row_of(
         study, cell, tried, conclude(cell.instance.problem, tried, Options(cell.profile.gap))
@@ -270,9 +270,10 @@ def _failed_row(study: str, cell: Cell, message: str, trace: str = "") -> Measur
 
 
 def measure(study: str, cell: Cell, *, repeat_seconds: float = 0.6) -> Measurement:
-    """The row of one cell; a short attempt is run again within `repeat_seconds`, for its timings.
+    """Return the row of one cell. A short attempt is repeated within `repeat_seconds` for its
+    timings.
 
-    Raises InputError for a setting of bad value, FileError when temporary files cannot be made.
+    Raises InputError for a setting with a bad value, FileError if temporary files cannot be made.
     """
     begun = time.perf_counter()
     started = _now()
@@ -313,8 +314,8 @@ def _attempt(cell: Cell, repeat_seconds: float) -> tuple[Attempt, Solution]:
 
 
 def _leakages(judged: Certificate | None) -> dict[str, Any]:
-    """What the own answer leaks and what the repaired one leaks at most, as `Stakes` counts it; inf
-    without an answer.
+    """Return the leakage of the backend's own answer and the proven upper bound of that of the
+    repaired one, in the units of `Stakes`; inf without an answer.
     """
     if judged is None:
         return {}
@@ -333,7 +334,7 @@ def _leakages(judged: Certificate | None) -> dict[str, Any]:
 
 
 def row_of(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurement:
-    """The row of an attempt and its verdict; what is certified is verified too."""
+    """Return the row of an attempt and its verdict. A certified answer is also verified."""
     problem = cell.instance.problem
     instance = cell.instance
     judged = solution.certificate

@@ -54,15 +54,15 @@ from discreet.storage.writing import (
 
 
 def _columns() -> dict[str, str]:
-    """Column -> its type in SQL."""
+    """Return a dictionary from each column to its SQL type."""
     hints = get_type_hints(Measurement)
     types = {int: "BIGINT", int | None: "BIGINT", float: "DOUBLE"}
     return {each.name: types.get(hints[each.name], "VARCHAR") for each in fields(Measurement)}
 
 
 class Store:
-    """The folder of one study, open for writing by one process at a time. Use as a
-    context manager.
+    """The folder of one study, open for writing by one process at a time. It is used as a context
+    manager.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -112,7 +112,7 @@ class Store:
         replace_file(path, source)
 
     def finished(self) -> tuple[dict[str, Measurement], list[str]]:
-        """The finished cells by key, and one sentence for each file that was set aside."""
+        """Return the finished cells by key, and one sentence for each file that was set aside."""
         cells = {}
         notices = []
         for path in _files(self.cells):
@@ -123,8 +123,8 @@ class Store:
         return cells, notices
 
     def add(self, row: Measurement) -> None:
-        """Write the row of a finished cell, for good. Raises FileError when the disk is full or the
-        folder is gone.
+        """Write the row of a finished cell permanently. Raises FileError if the disk is full or the
+        folder does not exist any more.
         """
         try:
             with replacing(self.cells / f"{row.cell}.parquet", overwrite=True) as stream:
@@ -153,8 +153,8 @@ class Store:
 
 
 def check_study(folder: Path, source: str, *, overwrite: bool = False) -> None:
-    """Raise FileError if a run of this study would replace a study.toml that is not of the folder's
-    results.
+    """Raise FileError if a run of this study would replace a study.toml that does not belong to the
+    folder's results.
     """
     path = folder / "study.toml"
     if path.exists() or path.is_symlink():
@@ -167,7 +167,7 @@ def check_study(folder: Path, source: str, *, overwrite: bool = False) -> None:
 
 
 def rows(folder: str | Path) -> list[Measurement]:
-    """The rows of a study, by key. Raises FileError for a folder that holds none and for a file
+    """Return the rows of a study, by key. Raises FileError for a folder without rows and for a file
     that cannot be read.
     """
     measured = []
@@ -183,10 +183,10 @@ def rows(folder: str | Path) -> list[Measurement]:
 
 
 def query(folder: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Names and rows of the answer to a query over the table `cells`, one column per field of
-    `Measurement`.
+    """Return the names and rows that answer an SQL query over the table `cells`, which has one
+    column per field of `Measurement`.
 
-    Nothing outside the folder can be read or written by it. Raises FileError for a query that
+    The query cannot read or write anything outside the folder. Raises FileError for a query that
     DuckDB refuses.
     """
     if not sql.strip():
@@ -228,7 +228,7 @@ def _cells_folder(folder: Path) -> Path:
 
 
 def _parquet(row: Measurement) -> bytes:
-    """A Parquet file of one row."""
+    """Return the bytes of a Parquet file with one row."""
     holes = ", ".join(f"?::{kind} AS {name}" for name, kind in _columns().items())
     with scratch_folder() as scratch, parquet.library().connect() as engine:
         engine.execute(f"CREATE TABLE cell AS SELECT {holes}", list(to_record(row).values()))
@@ -237,7 +237,7 @@ def _parquet(row: Measurement) -> bytes:
 
 
 def _read_parquet(path: Path) -> list[Measurement]:
-    """The rows of one Parquet file; FileError if discreet did not write it."""
+    """Return the rows of one Parquet file. Raises FileError if discreet did not write it."""
     answer = parquet.query(path, "SELECT * FROM rows")
     names = [column[0] for column in answer.description]
     return [
@@ -247,12 +247,12 @@ def _read_parquet(path: Path) -> list[Measurement]:
 
 
 def _files(cells: Path) -> list[Path]:
-    """The files of finished cells, by key."""
+    """Return the files of finished cells, by key."""
     return sorted(cells.glob("[!.]*.parquet"))
 
 
 def _read_cell(path: Path) -> Measurement:
-    """The row of the file of a cell; FileError where it holds anything else."""
+    """Return the row in the file of a cell. Raises FileError if the file holds anything else."""
     measured = _read_parquet(path)
     if len(measured) != 1:
         raise FileError(f"{path.name} holds {len(measured)} rows, not one")
@@ -265,8 +265,8 @@ def _read_cell(path: Path) -> Measurement:
 
 
 def read_results(paths: Iterable[str | Path]) -> list[Measurement]:
-    """The rows of study folders, `.parquet`, `.csv` and `.csv.gz` files, in the order given, every
-    measurement once.
+    """Return the rows of study folders and of `.parquet`, `.csv` and `.csv.gz` files, in the order
+    given, every measurement once.
 
     Raises FileError, naming the file and what to do, for anything that cannot be read, and for
     Parquet without duckdb.
@@ -304,11 +304,11 @@ def _read(path: Path) -> list[Measurement]:
 
 def write_reference(folder: Path, target: Path, *, overwrite: bool = False) -> int:
     """Write the rows of a study to `.csv` or `.csv.gz`, in an order that does not depend on the
-    order of running.
+    order of running, and return their number.
 
-    Returns how many there are. Raises FileError for another name, for a folder without rows, for a
-    row that still holds a path or the name of the user or host, for a file there that holds no
-    results (unless it is to be overwritten), and for a place that cannot be written.
+    Raises FileError for another file ending, for a folder without rows, for a row that still holds
+    a path or the name of the user or host, for an existing file that holds no results (unless it is
+    to be overwritten), and for a place that cannot be written.
     """
     if not target.name.endswith((".csv", ".csv.gz")):
         raise FileError(f"{str(target)!r} is no file of results by its name; let it end in .csv.gz")
@@ -335,7 +335,7 @@ def write_reference(folder: Path, target: Path, *, overwrite: bool = False) -> i
 
 
 def _own_names() -> list[str]:
-    """Names of this user and host that are worth looking for."""
+    """Return the names of this user and host, without short names and ordinary words."""
     try:
         user = getpass.getuser()
     except (OSError, KeyError, ImportError):

@@ -1,5 +1,5 @@
-"""Answers of other programs to the problems of a study: read from files, judged, verified, and rows
-beside our own.
+"""Answers of other programs to the problems of a study: read from files, judged, verified, and
+written as rows next to the measured ones.
 
 An answer is a file in a folder, called like the exported instance that it answers
 (`Instance.slug`):
@@ -9,10 +9,10 @@ An answer is a file in a folder, called like the exported instance that it answe
     NAME.npz   the same as members `variables`, `seconds` and `claimed`; or instead of variables an
                `estimator`, perhaps with `tilt` and `multiplier`
 
-Nothing that a file says about its quality is used. The judge gets the duals of the file, if there
-are any, and those of our own answer, because any duals prove a bound: a row says what the answer is
-worth, not what its author could prove. Times cannot be checked; `Measurement.submitted` marks rows
-whose times are their author's.
+Statements of a file about its own quality are ignored. The judge gets the duals of the file, if
+there are any, and the duals of our own answer, because any duals prove a bound: a row states how
+good the answer is, not what its author could prove. Times cannot be checked;
+`Measurement.submitted` marks rows whose times were stated by their author.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _SAID = re.compile(r"^#\s*(seconds|claimed)\s*:(.*)$", flags=re.MULTILINE)
 @dataclass(frozen=True, eq=False)
 class Submission:
     """An answer to an instance: an estimator [m, N], duals if there are any, and what its author
-    says of it.
+    states about it.
     """
 
     instance: Instance
@@ -64,14 +64,14 @@ class Submission:
 
     @property
     def digest(self) -> str:
-        """sha256: of the file."""
+        """Return "sha256:" and the hash of the file."""
         with self.path.open("rb") as stream:
             return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
 
 
 def check_program(name: str) -> str:
-    """The name of a program as a label; InputError for one that the notation of backends does not
-    hold, or of a backend.
+    """Return the name of a program as a label. Raises InputError for the name of a backend and for
+    a name that the notation of backends does not allow.
     """
     if not (0 < len(name) <= 60 and name.isprintable() and name == name.strip()) or set(name) & set(
         ",:=†|"
@@ -89,11 +89,11 @@ def check_program(name: str) -> str:
 
 
 def submissions(study: Study, folder: str | Path) -> tuple[Sequence[Submission], Sequence[str]]:
-    """The answers in a folder, in the order of the study; with sentences about problems of the
-    study without an answer.
+    """Return the answers in a folder, in the order of the study, and sentences about problems of
+    the study without an answer.
 
-    Raises FileError for a folder without answers, an answer to no problem of the study, two to one,
-    or one of no use.
+    Raises FileError for a folder without answers, an answer to a problem that is not in the study,
+    two answers to one problem, or an answer that cannot be used.
     """
     instances, sentences = instances_of(study)
     known = {instance.slug: instance for instance in instances}
@@ -188,8 +188,8 @@ def judge_submissions(
     keep: Callable[[Measurement], None],
     watch: Watch | None = None,
 ) -> list[Measurement]:
-    """The rows of answers, one for each profile of the study; every row is passed to `keep` at
-    once.
+    """Judge answers and return their rows, one for each profile of the study; every row is passed
+    to `keep` at once.
     """
     rows = list[Measurement]()
     for done, each in enumerate(found):
@@ -225,8 +225,8 @@ def _row(
 def _judge_submission(
     program: str, found: Submission, profile: AccuracyProfile, best: Solution
 ) -> Iterable[Solution]:
-    """The verdicts by the answer's own duals, or those derived from it, and by the duals of our
-    answer.
+    """Return the verdicts by the answer's own duals, or duals derived from it, and by the duals of
+    our answer.
     """
     own = (found.answer.tilt, found.answer.multipliers)
     for tilt, multipliers in (own, (best.tilt, best.multipliers)):
