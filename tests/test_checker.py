@@ -8,9 +8,12 @@ import base64
 import io
 import json
 import math
+import random
 import re
 import shutil
 import subprocess
+import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -36,54 +39,64 @@ CHECKED = (
     "local-differential-privacy",
 )
 IN_NODE = """
-const { check } = require(process.argv[1]);
-const { readFileSync } = require("fs");
+Object.assign(globalThis, require(process.argv[1]));
 const show = (key, value) => (value === Infinity ? "Infinity" : value);
-(async () => {
-  for (const pair of JSON.parse(readFileSync(0, "utf8"))) {
-    const [problem, solution] = pair.map((text) => Buffer.from(text, "base64"));
-    const found = await check(problem, solution).catch((error) => ({ refused: error.message }));
-    console.log(JSON.stringify(found, show));
-  }
-})();
+const given = JSON.parse(require("fs").readFileSync(0, "utf8"));
+eval(process.argv[2])(given).then((found) => console.log(JSON.stringify(found, show)));
 """
-IN_A_BROWSER = """
+CHECK = """
 async (pairs) => {
   const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const all = [];
-  for (const pair of pairs) {
-    const found = await check(...pair.map(bytes)).catch((error) => ({ refused: error.message }));
-    all.push(found);
-  }
-  return all;
+  const refused = (error) => ({ refused: error.message });
+  return Promise.all(pairs.map((pair) => check(...pair.map(bytes)).catch(refused)));
 }
+"""
+ENCLOSE = """
+async (numbers) =>
+  numbers.map(([n, d]) => {
+    const x = frac(BigInt(n), BigInt(d));
+    const logarithm = x.n > 0n ? log(x, 128).map(String) : [];
+    const exponential = x.n < 100n * x.d ? [`${expAbove(x, 128)}`] : [];
+    return [rounded(x, false), rounded(x, true), logarithm, exponential];
+  })
 """
 
 
 @pytest.fixture(scope="module")
-def check_all(request):
-    """What the checker says of pairs of files, each given by its members."""
+def run(request):
+    """Calls a function of JavaScript next to the checker."""
     node = shutil.which("node")
     browser = None if node else request.getfixturevalue("browser")
 
-    def run(pairs):
-        texts = [[base64.b64encode(npz(each)).decode() for each in pair] for pair in pairs]
+    def call(function, given):
         if browser is None:
             done = subprocess.run(
-                [node, "-e", IN_NODE, str(FOLDER / "checker.js")],
-                input=json.dumps(texts),
+                [node, "-e", IN_NODE, str(FOLDER / "checker.js"), function],
+                input=json.dumps(given),
                 capture_output=True,
                 text=True,
                 check=True,
             )
-            return [json.loads(line) for line in done.stdout.splitlines()]
+            return json.loads(done.stdout)
         page = browser.new_page()
         page.goto((FOLDER / "index.html").as_uri())
-        found = page.evaluate(IN_A_BROWSER, texts)
+        found = page.evaluate(function, given)
         page.close()
         return found
 
-    return run
+    return call
+
+
+@pytest.fixture
+def check_all(run):
+    """What the checker says of pairs of files, each given by its members."""
+
+    def check(pairs):
+        return run(
+            CHECK, [[base64.b64encode(npz(each)).decode() for each in pair] for pair in pairs]
+        )
+
+    return check
 
 
 def npz(members, save=np.savez):
@@ -201,6 +214,44 @@ def test_joints_packed_files_and_columns_in_fortran_order_are_read_alike(check_a
     plain, unpacked = check_all([pair, packed])
     assert plain == unpacked
     assert_same(plain, opinion(pair))
+
+
+def numbers_to_enclose():
+    """Fractions of every size, next to 1, and next to the ends of the doubles."""
+    draw = random.Random(1)
+    for _ in range(400):
+        n, d = (draw.getrandbits(draw.randint(1, 300)) + 1 for _ in range(2))
+        yield Fraction(n, d)
+        yield 1 + Fraction(draw.choice([-1, 1]), 2 ** draw.randint(1, 120))
+        yield -Fraction(draw.random()) * 10 ** draw.randint(0, 3)
+        yield Fraction(n, d) * Fraction(2) ** draw.choice([-1074, -1022, -1000, 900])
+
+
+def test_logarithms_exponentials_and_doubles_enclose_the_truth(run):
+    flint = pytest.importorskip("flint")
+    numbers = list(numbers_to_enclose())
+    found = run(ENCLOSE, [[str(x.numerator), str(x.denominator)] for x in numbers])
+    with flint.ctx.workprec(4096):
+        unit = flint.arb(2) ** 128
+        for x, (low, high, logarithm, exponential) in zip(numbers, found, strict=True):
+            assert (float(low), float(high)) == outward(x)
+            value = flint.arb(flint.fmpq(x.numerator, x.denominator))
+            if logarithm:
+                below, above = map(int, logarithm)
+                assert below <= value.log() * unit <= above <= below + 2
+            for above in map(int, exponential):
+                assert value.exp() * unit <= above
+                assert x > 0 or above <= value.exp() * unit + 2
+
+
+def outward(x):
+    """The largest double ≤ x and the smallest ≥ x, by Python's own comparison."""
+    try:
+        nearest = float(x)
+    except OverflowError:
+        return sys.float_info.max, math.inf
+    low = nearest if Fraction(nearest) <= x else math.nextafter(nearest, -math.inf)
+    return low, nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)
 
 
 # -- what was altered
