@@ -58,9 +58,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARING = (
+    "test_checker.py",
     "test_docs.py",
     "test_first_page.py",
     "test_html_report.py",
+    "test_pictures.py",
     "test_site.py",
 )
 """Their tests share a process that is slow to start. An idle worker takes over another's last

@@ -1,7 +1,7 @@
 """Every published picture, drawn by the programs in which people open SVG files.
 
-resvg and Chromium draw in the gate. CairoSVG, QtSvg and librsvg draw where they are installed
-(`pip install cairosvg PySide6-Essentials`; librsvg comes with the system). A picture is right if
+resvg, CairoSVG and Chromium draw in the gate. QtSvg and librsvg draw where they are installed
+(`pip install PySide6-Essentials`; librsvg comes with the system). A picture is right if
 its ground is painted, all colours of its shapes are there, and nothing is black for want of a
 colour; and if every program draws what resvg draws.
 """
@@ -45,7 +45,10 @@ def by_resvg(path):
 
 
 def by_cairosvg(path):
-    cairosvg = pytest.importorskip("cairosvg", reason="CairoSVG is not installed")
+    try:
+        import cairosvg
+    except (ImportError, OSError):
+        pytest.skip("CairoSVG is not installed, or the library cairo")
     return on_magenta(cairosvg.svg2png(url=str(path)))
 
 

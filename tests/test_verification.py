@@ -582,3 +582,17 @@ def test_without_python_flint_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setattr(verification.exact, "arb", None)
     with pytest.raises(ImportError, match=r"pip install 'discreet\[verify\]'"):
         verify(GOOD, np.full((2, 3), 0.5))
+
+
+@pytest.mark.parametrize("which", ["problem", "solution"])
+def test_files_of_another_version_are_refused(which):
+    problem = {"p_xz": [[0.5, 0.5]], "loss": [[0.5, 0.0], [0.0, 0.5]], "budget": 0.0}
+    solution = {"estimator": [[0.0, 1.0], [1.0, 0.0]]}
+    members = {
+        name: {key: np.array(values) for key, values in stated.items()}
+        for name, stated in (("problem", problem), ("solution", solution))
+    }
+    assert verify(members["problem"], members["solution"]).budget_kept
+    members[which]["version"] = np.array(2)
+    with pytest.raises(ValueError, match="version"):
+        verify(members["problem"], members["solution"])

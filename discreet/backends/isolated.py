@@ -193,7 +193,7 @@ def attempt_all(
     three such ends in a row, the rest fails.
 
     options   their time limit is per attempt, then its process is killed
-    seconds      for all of them; attempts that have not begun by then are timed out
+    seconds   for all of them; attempts that have not begun by then are timed out
     """
     ends = time.monotonic() + seconds
     done: list[Attempt] = []

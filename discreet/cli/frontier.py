@@ -41,7 +41,10 @@ def frontier(
         number("S", "Seconds per point, if the backend can keep to it."),
     ] = None,
     csv: Annotated[str | None, option("FILE", "Write the points there.", "--csv")] = None,
-    svg: Annotated[str | None, option("FILE", "Draw the curve there.", "--svg")] = None,
+    svg: Annotated[
+        str | None,
+        option("FILE", "Draw the curve there, as PDF if the name ends in .pdf.", "--svg"),
+    ] = None,
     out: Annotated[str | None, option("DIR", "Write frontier.svg, .csv and .json there.")] = None,
     force: Force = False,
     as_json: Json = False,
@@ -68,6 +71,7 @@ def frontier(
     from discreet.reports.curve import IS_CURVE
     from discreet.reports.curve import frontier as trace
     from discreet.reports.outputs import check_folder
+    from discreet.showing.figures import pdf_writer
     from discreet.showing.svg import IS_FIGURE
     from discreet.storage.writing import check_output
 
@@ -75,6 +79,8 @@ def frontier(
     for file, made in ((csv, IS_CURVE), (svg, IS_FIGURE)):
         if file is not None:
             check_output(file, made, inputs=inputs, overwrite=force)
+    if svg is not None and svg.endswith(".pdf"):
+        pdf_writer()  # refuses before the work is done
     if out is not None:
         check_folder(
             out,

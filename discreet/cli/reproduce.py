@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Force, option
+from discreet.cli.flags import Force, flag, option
 from discreet.errors import FileError, InputError
 
 _Number = TypeVar("_Number", int, float)
@@ -25,6 +25,9 @@ def reproduce(
     curves: Annotated[
         str, option("M,M,...", "Whole curves for these numbers of sensors.")
     ] = "1,2,5,10,20",
+    pdf: Annotated[
+        bool, flag("Write each figure as PDF too; needs the extra pdf.", "--pdf")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Compute the paper's numerical section again: figures (SVG), numbers (CSV) and one HTML page.
@@ -40,11 +43,12 @@ def reproduce(
 
       discreet reproduce --out paper --sensors 10 --samples 100000 --edges 0.3,0.5,0.7
     """
-    from discreet.paper.drawings import tables
+    from discreet.paper.drawings import FIGURES, tables
     from discreet.paper.section import NAMES, write_study
     from discreet.paper.study import Settings, run_study
     from discreet.reports.outputs import check_folder
     from discreet.showing.data import records_csv
+    from discreet.showing.figures import pdf_writer
 
     settings = Settings(
         sensors=sensors,
@@ -53,11 +57,15 @@ def reproduce(
         edges=_numbers(edges, float, "--edges", "numbers such as 0.2,0.5"),
         curve_sensors=_numbers(curves, int, "--curves", "whole numbers such as 1,5,10"),
     )
-    check_folder(out, NAMES, overwrite=force)
+    names = list(NAMES)
+    if pdf:
+        pdf_writer()  # refuses before the work is done
+        names += [f"{name}.pdf" for name in FIGURES]
+    check_folder(out, names, overwrite=force)
     with screen.progress() as watch:
         study = run_study(settings, watch)
     try:
-        written = write_study(study, out, overwrite=force)
+        written = write_study(study, out, pdf=pdf, overwrite=force)
     except FileError:
         for records in tables(study).values():  # a result that cannot be written is still shown
             print(records_csv(records))

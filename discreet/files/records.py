@@ -5,7 +5,8 @@ A problem is an `.npz` file with `joint` [n, m, N], or `p_xz` [n, N] and `loss` 
 and budget; or, for several constraints or a conditional measure, a list of these, each with
 `groups`, the numbers of rows of `p_xz` that share a prior. A solution is an `.npz` file with
 `estimator` [m, N] or the members of a rule, `tilt` [m, n], `multiplier` and `metadata` (JSON). Both
-contain the report of the table that the problem came from, if there is one (`counted`).
+contain a `version`, and the report of the table that the problem came from, if there is one
+(`counted`).
 
 Any other content is refused in one sentence that names the file and the member (`FileError`).
 Nothing is ever unpickled, and writing is all or nothing (`archive`). Laws
@@ -46,6 +47,9 @@ from discreet.storage.archive import (
     write_archive,
 )
 from discreet.storage.writing import check_output, path_text
+
+VERSION = 1
+"""Of the files of problems and solutions; those without the member `version` have this one too."""
 
 _PathLike = str | os.PathLike[str]
 _RULE = ("rule_tilt", "ties", "columns", "share", "towards", "band", "tie_classes")
@@ -106,10 +110,12 @@ def load_problem(
 
 def stored_model(where: str, max_bytes: int | None) -> Archive:
     """Return the content of a problem file; its arrays are mapped if max_bytes is None."""
-    arrays = ("joint", "p_xz", "loss", "budget", *counted.ARRAYS)
-    return read_archive(
+    arrays = ("joint", "p_xz", "loss", "budget", "version", *counted.ARRAYS)
+    stored = read_archive(
         where, arrays=arrays, texts=("name", "constraint", counted.TEXT), max_bytes=max_bytes
     )
+    _check_version(where, stored)
+    return stored
 
 
 def model_arrays(where: str, stored: Archive) -> dict[str, np.ndarray[Any, Any]]:
@@ -119,7 +125,7 @@ def model_arrays(where: str, stored: Archive) -> dict[str, np.ndarray[Any, Any]]
     arrays = {
         name: array
         for name, array in stored.arrays.items()
-        if name not in ("budget", *counted.ARRAYS)
+        if name not in ("budget", "version", *counted.ARRAYS)
     }
     if set(arrays) not in ({"joint"}, {"p_xz", "loss"}):
         held = ", ".join(sorted(arrays)) or "no model"
@@ -223,7 +229,7 @@ def save_problem(
     """
     problem = arrays_of("save_problem", problem)
     where = path_text(path)
-    members: dict[str, Any] = {"p_xz": problem.p_xz, "loss": problem.loss}
+    members: dict[str, Any] = {"version": VERSION, "p_xz": problem.p_xz, "loss": problem.loss}
     if problem.measures == (MUTUAL_INFORMATION,):
         members["budget"] = np.float64(problem.budget)
     else:  # under another name, so that no reader mistakes it for nats of mutual information
@@ -273,10 +279,11 @@ class StoredSolution:
 def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> StoredSolution:
     """Read a solution file. Raises FileError for anything wrong with it."""
     where = path_text(path)
-    known = ("estimator", "tilt", "multiplier", *_RULE, *counted.ARRAYS)
+    known = ("estimator", "tilt", "multiplier", "version", *_RULE, *counted.ARRAYS)
     stored = read_archive(
         where, arrays=known, texts=("metadata", "exact_columns", counted.TEXT), max_bytes=max_bytes
     )
+    _check_version(where, stored)
     form = set(_RULE) if "rule_tilt" in stored.arrays else {"estimator"}
     missing = {*form, *_SOLUTION} - {*stored.arrays, *stored.texts}
     if missing:
@@ -375,7 +382,8 @@ def save_solution(
         ) from None
     if overwrite is None:
         check_output(path, is_solution)
-    members = solution_members(estimator, tilt, prices, exact) | {"metadata": np.array(text)}
+    members = solution_members(estimator, tilt, prices, exact)
+    members |= {"version": VERSION, "metadata": np.array(text)}
     write_archive(path, members | counted.report_members(samples), overwrite=overwrite is not False)
 
 
@@ -420,6 +428,17 @@ def _metadata(where: str, text: str) -> dict[str, Any]:
 
 # -- small members
 # --------------------------------------------------------------------------------------------------
+
+
+def _check_version(where: str, stored: Archive) -> None:
+    """Raises FileError for a file of another version."""
+    if "version" in stored.arrays:
+        version = _scalar(where, stored, "version")
+        if version != VERSION:
+            raise FileError(
+                f"{where} has version {version:g}, and this release reads version {VERSION}; "
+                "read it with a newer discreet"
+            )
 
 
 def _scalar(where: str, stored: Archive, name: str) -> float:

@@ -15,7 +15,7 @@ from discreet.paper.study import PaperStudy
 from discreet.reports.outputs import write_folder
 from discreet.showing import numerals
 from discreet.showing.data import records_csv
-from discreet.showing.figures import svg_files
+from discreet.showing.figures import pdf_writer, svg_files
 from discreet.showing.page import document, html
 from discreet.showing.values import Facts, Folded, Section, Sentences, Table
 
@@ -51,9 +51,9 @@ zero, where leakage is quadratic in the gain: the first part of the budget buys 
 
 
 def write_study(
-    study: PaperStudy, folder: str | Path, *, overwrite: bool = False
+    study: PaperStudy, folder: str | Path, *, pdf: bool = False, overwrite: bool = False
 ) -> tuple[Path, ...]:
-    """Write everything; return the paths.
+    """Write everything, the figures also as PDF if wanted; return the paths.
 
     Raises FileError, and changes nothing, where a file would be replaced that was not made here or
     has been changed since, unless it is to be overwritten.
@@ -63,6 +63,9 @@ def write_study(
         **svg_files(figures(study)),
         **{f"{name}.csv": records_csv(records) for name, records in tables(study).items()},
     }
+    if pdf:
+        draw = pdf_writer()
+        contents |= {f"{each.name}.pdf": draw(each) for each in figures(study)}
     record = {"command": "discreet reproduce", "settings": asdict(study.settings)}
     return write_folder(folder, contents, record, overwrite=overwrite)
 

@@ -10,12 +10,13 @@ contrast.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from os import PathLike
+from os import PathLike, fspath
 from typing import Literal
 
+from discreet.errors import InputError
 from discreet.showing import numerals
 from discreet.showing.svg import render_inline, standalone
 from discreet.storage.writing import replacing
@@ -99,9 +100,13 @@ class Figure:
     zone_from: float | None = None
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the figure as an SVG file, all or nothing; raises FileError."""
+        """Write the figure as an SVG file, or as a PDF file if the name ends in `.pdf`, all or
+        nothing. Raises FileError, and InputError for PDF without CairoSVG.
+        """
+        draw = pdf_writer() if fspath(path).endswith(".pdf") else _standalone_bytes
+        content = draw(self)
         with replacing(path, overwrite=True) as stream:
-            stream.write(standalone(self).encode())
+            stream.write(content)
 
     def __repr__(self) -> str:
         return f"Figure({self.title!r}, {len(self.series)} series)"
@@ -132,6 +137,22 @@ class Figure:
         ]
         ends = self.y_range or extent(values, self.log_y, padded=True)
         return ends, ticks(ends, self.log_y)
+
+
+def _standalone_bytes(figure: Figure) -> bytes:
+    """The figure as the bytes of an SVG file."""
+    return standalone(figure).encode()
+
+
+def pdf_writer() -> Callable[[Figure], bytes]:
+    """What makes the bytes of a PDF file of a figure, in its light colours. Raises InputError
+    without CairoSVG.
+    """
+    try:
+        from cairosvg import svg2pdf
+    except (ImportError, OSError) as error:  # OSError: without the library cairo
+        raise InputError(f"PDF needs CairoSVG ({error}); pip install 'discreet[pdf]'") from None
+    return lambda figure: bytes(svg2pdf(bytestring=_standalone_bytes(figure)))
 
 
 def svg_files(figures: Iterable[Figure]) -> dict[str, str | bytes]:

@@ -85,16 +85,15 @@ def measure_of(text: str) -> ExactMeasure:
     """
     name, _, rest = text.partition(":")
     key, _, value = rest.partition("=")
-    known = ", ".join(
-        sorted([*_PLAIN, "min-entropy-leakage", "sibson:alpha=…", "g-leakage:gain=…"])
-    )
+    known = ", ".join(sorted([*_PLAIN, "sibson:alpha=…", "g-leakage:gain=…"]))
     unknown = ValueError(f"{text[:80]!r} names no measure; give one of {known}")
     try:
         if name in _PLAIN and not rest:
-            return ExactMeasure(name, *_PLAIN[name], groups=name.startswith("conditional-"))
-        if name == "min-entropy-leakage" and not rest:
             return ExactMeasure(
-                name, "sum", Fraction(1), _said_of_guessing, _least_of_guessing, separates=False
+                name,
+                *_PLAIN[name],
+                groups=name.startswith("conditional-"),
+                separates=name != "min-entropy-leakage",
             )
         if (
             name == "sibson"
@@ -152,7 +151,7 @@ def _amount(measure: ExactMeasure, guesses: Sequence[tuple[_Row, _Row]]) -> Any:
 
 
 def _said_of_logarithms(u: _Row, prior: _Row) -> Any:
-    s = sum(u, Fraction(0))
+    s = sum(u)
     return sum(
         (ball(mass) * ball(mass / (p * s)).log() for mass, p in zip(u, prior, strict=True) if mass),
         arb(0),
@@ -171,7 +170,7 @@ def _said_of_order(order: Fraction, u: _Row, prior: _Row) -> Any:
 
 def _said_of_squares(u: _Row, prior: _Row) -> Fraction:
     s = sum(u, Fraction(0))
-    return sum((mass * mass / (p * s) for mass, p in zip(u, prior, strict=True)), -s)
+    return _dot(u, _likelihoods(u, prior)) / s - s
 
 
 def _said_of_distances(u: _Row, prior: _Row) -> Fraction:
@@ -450,17 +449,14 @@ def _of_gains(text: str, gains: Sequence[_Row]) -> ExactMeasure:
     return ExactMeasure(text, "sum", Fraction(1), said, least, gains, separates=False)
 
 
+_INFORMATION = "sum", Fraction(0), _said_of_logarithms, _least_of_logarithms
 _PLAIN: dict[str, tuple[str, Fraction, Any, Any]] = {
-    "conditional-mutual-information": (
-        "sum",
-        Fraction(0),
-        _said_of_logarithms,
-        _least_of_logarithms,
-    ),
-    "mutual-information": ("sum", Fraction(0), _said_of_logarithms, _least_of_logarithms),
+    "conditional-mutual-information": _INFORMATION,
+    "mutual-information": _INFORMATION,
     "chi-square": ("sum", Fraction(0), _said_of_squares, _least_of_squares),
     "total-variation": ("sum", Fraction(0), _said_of_distances, _least_of_distances),
     "maximal-leakage": ("sum", Fraction(1), _said_of_the_largest, _least_of_the_largest),
+    "min-entropy-leakage": ("sum", Fraction(1), _said_of_guessing, _least_of_guessing),
     "parity-difference": ("shares", Fraction(0), _said_of_the_range, _mean),
     "max-lift": ("posteriors", Fraction(1), _said_of_the_largest, _least_of_lifts),
     "local-differential-privacy": ("posteriors", Fraction(1), _said_of_the_ratio, _least_of_ratios),

@@ -121,12 +121,16 @@ def members_of(source: Any, files: ExitStack) -> dict[str, _Member]:
                 f"{archive.filename} has two members of the same name, or more than "
                 "100; keep one of each"
             )
-        return {
+        members = {
             info.filename.removesuffix(".npy"): _open_member(archive, info, files)
             for info in archive.infolist()
         }
-    arrays = {name: np.atleast_1d(values) for name, values in dict(source).items()}
-    return {name: (each.shape, partial(_doubles, each)) for name, each in arrays.items()}
+    else:
+        arrays = {name: np.atleast_1d(values) for name, values in dict(source).items()}
+        members = {name: (each.shape, partial(_doubles, each)) for name, each in arrays.items()}
+    if "version" in members and members["version"][1](0, 1) != 1:
+        raise ValueError("the file has another version than 1; check it with a newer discreet")
+    return members
 
 
 def _doubles(array: Array, start: int, count: int) -> Array:

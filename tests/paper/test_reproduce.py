@@ -127,3 +127,20 @@ def test_the_command(tmp_path):
         assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
         assert words in refused.stderr
     assert not (tmp_path / "other").exists()
+
+
+def test_every_figure_is_written_as_pdf_too(tmp_path):
+    try:
+        import cairosvg  # noqa: F401
+    except (ImportError, OSError):
+        pytest.skip("CairoSVG is not installed, or the library cairo")
+    out = tmp_path / "paper"
+    done = run(f"reproduce --sensors 2 --samples 100 --curves 1 --pdf --out {out}")
+    assert done.exit_code == 0, done.stderr
+    drawings = {path.stem: path for path in out.glob("*.svg")}
+    assert {path.stem for path in out.glob("*.pdf")} == set(drawings) != set()
+    assert all(path.read_bytes().startswith(b"%PDF-") for path in out.glob("*.pdf"))
+    curve = tmp_path / "curve.pdf"
+    done = run(f"frontier paper-single --set bins=8 --points 4 --svg {curve}")
+    assert done.exit_code == 0, done.stderr
+    assert curve.read_bytes().startswith(b"%PDF-")

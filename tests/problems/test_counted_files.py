@@ -129,8 +129,8 @@ def test_with_a_seed_and_a_stated_date_files_are_made_again_byte_for_byte(tmp_pa
     assert problem(seed=None).samples.seed != problem(seed=None).samples.seed
 
 
-def test_readers_of_before_refuse_a_file_of_a_table_and_read_all_others(tmp_path):
-    arrays = ("joint", "p_xz", "loss", "budget")
+def test_readers_without_tables_refuse_a_file_of_a_table_and_read_all_others(tmp_path):
+    arrays = ("joint", "p_xz", "loss", "budget", "version")
     texts = ("name", "constraint")
     ds.save_problem(tmp_path / "table.npz", problem())
     with pytest.raises(FileError, match=r"'(cells|counts|samples)\.npy'"):
@@ -139,7 +139,7 @@ def test_readers_of_before_refuse_a_file_of_a_table_and_read_all_others(tmp_path
     ds.save_problem(tmp_path / "plain.npz", plain)
     read_archive(tmp_path / "plain.npz", arrays=arrays, texts=texts, max_bytes=1 << 30)
     ds.solve(plain, "tilt").save(tmp_path / "answer.npz")
-    members = ("estimator", "tilt", "multiplier"), ("metadata", "exact_columns")
+    members = ("estimator", "tilt", "multiplier", "version"), ("metadata", "exact_columns")
     read_archive(tmp_path / "answer.npz", arrays=members[0], texts=members[1], max_bytes=1 << 30)
     ds.solve(problem(), "tilt").save(tmp_path / "counted.npz")
     with pytest.raises(FileError, match=r"counted\.npz .*'samples\.npy'"):

@@ -447,3 +447,18 @@ def test_an_unreadable_name_is_not_written(tmp_path):
     with pytest.raises(FileError, match=r"p\.npz"):
         save_problem(tmp_path / "p.npz", problem)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_state_their_version_and_those_of_before_are_read(tmp_path):
+    problem = Problem.from_joint(JOINT, budget=0.01)
+    save_problem(tmp_path / "problem.npz", problem)
+    save_solution(tmp_path / "solution.npz", ESTIMATOR, TILT, 0.5, {})
+    for name, load in (("problem", load_problem), ("solution", load_solution)):
+        with np.load(tmp_path / f"{name}.npz") as file:
+            members = dict(file)
+        assert members["version"] == 1
+        members["version"] = np.array(2)
+        with pytest.raises(FileError, match="version 2"):
+            load(npz(tmp_path / "later.npz", **members))
+        del members["version"]
+        load(npz(tmp_path / "before.npz", **members))

@@ -1,6 +1,7 @@
 """Figures: axes that show everything, ticks that are round, SVG that is well-formed."""
 
 import re
+import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -163,6 +164,24 @@ def test_a_figure_is_saved_as_the_file_that_is_drawn(tmp_path):
     assert (tmp_path / "all.svg").read_text(encoding="utf-8") == standalone(FIGURE)
     with pytest.raises(ds.FileError):
         FIGURE.save(tmp_path / "nowhere" / "all.svg")
+
+
+def test_a_figure_is_saved_as_pdf(tmp_path):
+    try:
+        import cairosvg  # noqa: F401
+    except (ImportError, OSError):
+        pytest.skip("CairoSVG is not installed, or the library cairo")
+    FIGURE.save(tmp_path / "all.pdf")
+    content = (tmp_path / "all.pdf").read_bytes()
+    assert content.startswith(b"%PDF-")
+    assert content.rstrip().endswith(b"%%EOF")
+
+
+def test_a_pdf_without_its_library_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    with pytest.raises(ds.InputError, match=r"discreet\[pdf\]"):
+        FIGURE.save(tmp_path / "all.pdf")
+    assert not (tmp_path / "all.pdf").exists()
 
 
 def test_the_legend_shows_a_hollow_mark_as_the_plane_does():
