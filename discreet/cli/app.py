@@ -7,7 +7,9 @@ fault, explained in one sentence on standard error; 130 interrupted. A traceback
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -15,7 +17,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from discreet.cli.flags import flag, with_options
 from discreet.cli.screen import INTERRUPTED, drop_output
@@ -24,8 +26,76 @@ from discreet.errors import DiscreetError, shorten_message
 FAULT = 2
 
 
+GROUPS = {
+    "Solve": {
+        "solve": "Solve one problem and certify the answer.",
+        "frontier": "Trace the least error at every leakage budget.",
+        "audit": "Judge an estimator: what it leaks, and what can be inferred.",
+        "verify": "Check a solution file again by exact arithmetic.",
+        "problems": "List the catalog of problems, or show one of them.",
+        "reproduce": "Compute the paper's numerical section again.",
+    },
+    "Compare": {
+        "compare": "Run every backend on the same problems.",
+        "advise": "Choose a backend for a problem from measurements.",
+        "doctor": "List the backends, and why one cannot run here.",
+        "crosscheck": "Check that all backends agree, for CI.",
+        "export": "Write a problem in the formats of other solvers.",
+        "submit": "Judge the answers of another program.",
+    },
+    "People": {
+        "plan": "Compute how many people a promise needs.",
+        "fit": "Fit a rule for people from a table.",
+        "predict": "Guess for new people by a rule.",
+        "evaluate": "Measure what guesses do to people.",
+        "monitor": "Watch the guesses of a deployed rule.",
+    },
+    "Studies": {
+        "bench": "Measure backends on many problems; resumable.",
+        "report": "Write measured results as one interactive page.",
+        "diff": "Say what changed between two studies.",
+    },
+}
+"""The commands by the groups of the help, each with what it does."""
+
+
+class _Command(TyperCommand):
+    """A command whose help shows examples as they are typed, folded before options only."""
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        """Write the description and the examples."""
+        text, heading, examples = inspect.cleandoc(self.help or "").partition("Examples:\n")
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(text)
+            if heading:
+                formatter.write_paragraph()
+                formatter.write_text("Examples:")
+            for example in filter(None, examples.split("\n\n")):
+                formatter.write_paragraph()
+                for line in _fold(" ".join(example.split()), formatter.width - 8):
+                    formatter.write(f"    {line}\n")
+
+
+def _fold(example: str, width: int) -> list[str]:
+    """A command line in lines of at most this width, as far as it can be broken before options."""
+    lines: list[str] = []
+    for piece in re.split(r" (?=--)", example):
+        if lines and len(lines[-1]) + len(piece) < width:
+            lines[-1] += f" {piece}"
+        else:
+            lines.append(f"  {piece}" if lines else piece)
+    return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
+
+
 class _Commands(TyperGroup):
     """Turns every exception that a command raises on purpose into one sentence and an exit code."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands in their groups."""
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()))
 
     def main(  # type: ignore[override]  # the signature differs between typer's releases
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
@@ -108,30 +178,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# in the order of the help; each is a file beside this one, with a function of its name
-for name in (
-    "solve",
-    "compare",
-    "advise",
-    "bench",
-    "report",
-    "diff",
-    "frontier",
-    "audit",
-    "verify",
-    "export",
-    "submit",
-    "plan",
-    "fit",
-    "predict",
-    "evaluate",
-    "monitor",
-    "reproduce",
-    "problems",
-    "crosscheck",
-    "doctor",
-):
-    app.command()(with_options(getattr(import_module(f"discreet.cli.{name}"), name)))
+# Each command is a file in this folder, with a function of its name.
+for name in (each for commands in GROUPS.values() for each in commands):
+    command = with_options(getattr(import_module(f"discreet.cli.{name}"), name))
+    app.command(cls=_Command)(command)
 
 
 @app.callback(invoke_without_command=True)

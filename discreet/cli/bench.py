@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Force, Json, argument, flag, option
+from discreet.cli.flags import Force, Json, argument, flag, option, study_names
 from discreet.errors import FileError, InputError
 from discreet.showing.values import Table
 
@@ -31,7 +32,11 @@ _PLAIN_SECONDS = 10.0  # between lines of progress where standard error is no te
 def bench(
     study: Annotated[
         str,
-        argument("STUDY", "A TOML file, default, quick, or the folder of a study to continue."),
+        argument(
+            "STUDY",
+            "A TOML file, default, quick, or the folder of a study to continue.",
+            complete=study_names,
+        ),
     ] = "default",
     out: Annotated[
         str | None,
@@ -90,8 +95,7 @@ def bench(
 
       discreet bench default --executor dask:tcp://10.0.0.1:8786
 
-      discreet bench quick --query "SELECT backend, status, count(*) FROM cells GROUP BY ALL ORDER
-      BY ALL"
+      discreet bench quick --query "SELECT backend, count(*) FROM cells GROUP BY ALL"
     """
     from discreet.reports.study.executors import check_executor
 
@@ -245,13 +249,13 @@ def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> No
         "missing": len(missing),
         "estimated_seconds": round(seconds, 1),
     }
-    screen.show(
-        lambda: record,
-        lambda _: [_profile_table(study), _cell_table(cells, finished)],
-        as_json=as_json,
-    )
     if not as_json:
         screen.say(f"{len(cells)} cells, {len(missing)} to run, about {_duration(seconds)}")
+    screen.show(
+        lambda: record,
+        lambda _: [_profile_table(study), _cell_table(cells, finished), *_skipped(cells)],
+        as_json=as_json,
+    )
 
 
 def _profile_table(study: Study) -> Table:
@@ -272,15 +276,17 @@ def _profile_table(study: Study) -> Table:
 def _cell_table(cells: Sequence[Cell], finished: set[str]) -> Table:
     lines = []
     for cell in cells:
-        state = (
-            "done"
-            if cell.key in finished
-            else f"skipped: {cell.skipped}"
-            if cell.skipped
-            else "to run"
-        )
-        lines.append((cell.title, str(cell.repeat), state))
-    return Table("Cells, in the order of running", ("cell", "repeat", "state"), lines)
+        state = "done" if cell.key in finished else "skipped" if cell.skipped else "to run"
+        lines.append((cell.title, state, str(cell.repeat)))
+    return Table(
+        "Cells, in the order of running", ("cell", "state", "repeat"), lines, (), ("repeat",)
+    )
+
+
+def _skipped(cells: Sequence[Cell]) -> list[str]:
+    """Why cells are skipped, a sentence for each reason."""
+    counts = Counter(cell.skipped for cell in cells if cell.skipped)
+    return [f"{count} skipped: {reason}." for reason, count in counts.items()]
 
 
 def _report(

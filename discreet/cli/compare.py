@@ -29,6 +29,7 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     from discreet.reports.compare import Case, Comparison
 
+_MOST_SHOWN = 20  # attempts that a screen can show
 # The bare comparison. Twenty sensors at half of the Bayes rule's leakage is where claims and truth
 # part most visibly.
 DEFAULT_CASES = (
@@ -131,5 +132,11 @@ def _case(asked: AskedProblem) -> Case:
 
 
 def _output(comparison: Comparison, tables: Any) -> list[Any]:
-    agreement = [tables.agreement_table(comparison)] if len(comparison.labels) > 1 else []
-    return [*tables.case_tables(comparison), *agreement, *comparison.verdict()]
+    """The verdict, and every attempt; of many attempts a summary and those not certified, since the
+    page has all.
+    """
+    if len(comparison.rows) <= _MOST_SHOWN:
+        found = [*tables.case_tables(comparison), tables.agreement_table(comparison)]
+    else:
+        found = [tables.standing_table(comparison), tables.uncertified_table(comparison)]
+    return [*comparison.verdict(), "", *(each for each in found if each.lines)]

@@ -45,7 +45,7 @@ def doctor(
         probes = list(pool.map(probe, names))
     screen.show(
         lambda: [*map(_describe, probes)],
-        lambda tables: [tables.doctor_table(probes)],
+        lambda tables: tables.doctor_parts(probes),
         as_json=as_json,
     )
     missing = [p for p in probes if p.name in required and p.state != "available"]

@@ -10,7 +10,7 @@ import typer
 
 from discreet.checks import brief
 from discreet.cli import screen
-from discreet.cli.flags import Json, argument, flag, option
+from discreet.cli.flags import Json, argument, column_names, flag, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, Person, by_column, check_column
 from discreet.errors import InputError
 from discreet.people.labels import TOGETHER, unnamed
@@ -24,8 +24,13 @@ Paths = Annotated[
     list[str],
     argument("[RULE] PEOPLE.csv", "A folder with a rule, if it guesses; CSV or Parquet."),
 ]
-Truth = Annotated[str | None, option("COLUMN", "Column of what was to be guessed.")]
-Guesses = Annotated[str | None, option("COLUMN", "Column of the guesses, without a rule.")]
+Truth = Annotated[
+    str | None, option("COLUMN", "Column that was to be guessed.", complete=column_names)
+]
+Guesses = Annotated[
+    str | None,
+    option("COLUMN", "Column of the guesses, if no rule is given.", complete=column_names),
+]
 
 Cohort = Annotated[bool, flag("Speak of these very people, not of others like them.", "--cohort")]
 Selected = Annotated[
@@ -148,7 +153,7 @@ def evaluate(
     }
     screen.show(
         lambda: record | found.to_dict(),
-        lambda _: [table, *found.tables(selected), sentence],
+        lambda _: [sentence, "", *found.tables(selected)],
         as_json=as_json,
     )
     if broken:

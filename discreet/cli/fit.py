@@ -10,7 +10,7 @@ import typer
 
 from discreet.checks import brief
 from discreet.cli import screen
-from discreet.cli.flags import Force, Json, flag, number, option
+from discreet.cli.flags import Force, Json, column_names, flag, number, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, People, by_column, check_column
 from discreet.errors import InputError
 from discreet.people.labels import TOGETHER
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Columns = Mapping[str, NDArray[Any]]
 
-Guess = Annotated[str, option("COLUMN", "Column of what is to be guessed.")]
+Guess = Annotated[str, option("COLUMN", "Column to be guessed.", complete=column_names)]
 Out = Annotated[str, option("FOLDER", "Where the rule, its graph and its card go.")]
 Fraction = Annotated[
     list[str] | None,
@@ -33,7 +33,7 @@ Fraction = Annotated[
 ]
 Ignore = Annotated[
     list[str] | None,
-    option("COLUMN", "Column that is not read; may be repeated."),
+    option("COLUMN", "Column that is not read; may be repeated.", complete=column_names),
 ]
 Calibration = Annotated[float, number("F", "Share of people who are kept apart for the promise.")]
 Groups = Annotated[

@@ -35,8 +35,54 @@ def backend_list(typed: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in backend_names() if name.startswith(last)]
 
 
+def study_names(typed: str) -> list[str]:
+    """Studies of the package that begin like this."""
+    from discreet.reports.study.plan import SHIPPED
+
+    return [name for name in SHIPPED if name.startswith(typed)]
+
+
+def measure_names(typed: str) -> list[str]:
+    """Measures of leakage that begin like this, by themselves or after COLUMN=."""
+    from discreet.measures.registry import CONDITIONAL, MEASURES
+
+    column, equals, name = typed.rpartition("=")
+    known = [*MEASURES, *CONDITIONAL]
+    return [f"{column}{equals}{each}" for each in known if each.startswith(name)]
+
+
+def parameter_names(context: typer.Context, typed: str) -> list[str]:
+    """Parameters of the catalog problems on the line, as KEY=."""
+    from discreet.problems.catalog import entries
+
+    words = [word.partition(":")[0] for word in _words(context)]
+    known = [each.name for entry in entries() if entry.name in words for each in entry.parameters]
+    return [f"{key}=" for key in dict.fromkeys(known) if key.startswith(typed)]
+
+
+def column_names(context: typer.Context, typed: str) -> list[str]:
+    """Columns of the tables on the line."""
+    from discreet.errors import DiscreetError
+    from discreet.files.tables import TableStream, is_table
+
+    columns: list[str] = []
+    for path in filter(is_table, _words(context)):
+        with contextlib.suppress(DiscreetError):  # nothing to complete from
+            columns += TableStream(path).header
+    return [name for name in dict.fromkeys(columns) if name.startswith(typed)]
+
+
+def _words(context: typer.Context) -> list[str]:
+    """The texts among the arguments and options that were typed before; `args` has those that
+    precede an option without a value.
+    """
+    given = [*context.params.values(), context.args]
+    lists = [each if isinstance(each, list | tuple) else [each] for each in given]
+    return [word for words in lists for word in words if isinstance(word, str)]
+
+
 def option(
-    metavar: str, help: str, *names: str, complete: Callable[[str], list[str]] | None = None
+    metavar: str, help: str, *names: str, complete: Callable[..., list[str]] | None = None
 ) -> Any:
     """An option with a value; it is called like the parameter unless other names are given."""
     return typer.Option(*names, metavar=metavar, help=help, autocompletion=complete)
@@ -63,7 +109,7 @@ def flag(help: str, name: str) -> Any:
     return typer.Option(name, help=help)
 
 
-def argument(metavar: str, help: str, *, complete: Callable[[str], list[str]] | None = None) -> Any:
+def argument(metavar: str, help: str, *, complete: Callable[..., list[str]] | None = None) -> Any:
     """An argument that is given by its place."""
     return typer.Argument(metavar=metavar, help=help, autocompletion=complete)
 
@@ -94,7 +140,12 @@ Among = Annotated[
 ]
 Set = Annotated[
     list[str] | None,
-    option("KEY=VALUE", "Parameter of a catalog problem or a table; may be repeated.", "--set"),
+    option(
+        "KEY=VALUE",
+        "Parameter of a catalog problem or a table; may be repeated.",
+        "--set",
+        complete=parameter_names,
+    ),
 ]
 Leakage = Annotated[float | None, number("NATS", "Leakage budget I(X;Ŷ) ≤ NATS.")]
 Equivocation = Annotated[float | None, number("NATS", "The paper's H0: keep H(X given Ŷ) ≥ NATS.")]
@@ -105,7 +156,9 @@ Fraction = Annotated[
 ]
 Measure = Annotated[
     str | None,
-    option("NAME", "What the budget bounds; mutual information by default."),
+    option(
+        "NAME", "What the budget bounds; mutual information by default.", complete=measure_names
+    ),
 ]
 Gap = Annotated[float, number("GAP", "Relative certified gap aimed at.")]
 TimeLimit = Annotated[

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Json, argument, number, option
+from discreet.cli.flags import Json, argument, column_names, number, option
 from discreet.cli.people import check_column
 from discreet.errors import InputError
 from discreet.showing.values import Table
 
 Folder = Annotated[str, argument("RULE", "A folder that discreet fit wrote.")]
 Records = Annotated[str, argument("RECORDS.csv", "CSV or Parquet, a line for each guess.")]
-Guesses = Annotated[str, option("COLUMN", "Column of the guesses.")]
+Guesses = Annotated[str, option("COLUMN", "Column of the guesses.", complete=column_names)]
 State = Annotated[str | None, option("FILE", "Goes on from it if it is there, and writes it.")]
 Alpha = Annotated[float, number("P", "Probability of a false alarm at any time, at most.")]
 

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any
 
 from discreet.checks import brief, nearest
-from discreet.cli.flags import argument, number, option
+from discreet.cli.flags import argument, column_names, measure_names, number, option
 from discreet.errors import FileError, InputError
 from discreet.people.labels import TOGETHER
 
 People = Annotated[str, argument("PEOPLE.csv", "CSV or Parquet, a line for each person.")]
-Hide = option("COLUMN", "Sensitive column; may be repeated.")
-Person = Annotated[str | None, option("COLUMN", "Who a person is: decides the coins.", "--id")]
+Hide = option("COLUMN", "Sensitive column; may be repeated.", complete=column_names)
+Person = Annotated[
+    str | None,
+    option("COLUMN", "The column that identifies a person.", "--id", complete=column_names),
+]
 Budgets = Annotated[
     list[str] | None,
     option(
@@ -24,7 +27,12 @@ Budgets = Annotated[
 Confidence = Annotated[float, number("P", "Probability with which limits and promises hold.")]
 Measures = Annotated[
     list[str] | None,
-    option("[COLUMN=]NAME", "What the budget bounds; mutual information by default.", "--measure"),
+    option(
+        "[COLUMN=]NAME",
+        "What the budget bounds; mutual information by default.",
+        "--measure",
+        complete=measure_names,
+    ),
 ]
 
 

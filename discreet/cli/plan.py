@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from discreet.cli import screen
-from discreet.cli.flags import Json, number, option
+from discreet.cli.flags import Json, measure_names, number, option
 from discreet.cli.people import Confidence
 from discreet.errors import InputError
 from discreet.showing.values import Facts
@@ -13,7 +13,9 @@ from discreet.showing.values import Facts
 
 def plan(
     leakage: Annotated[float, number("NATS", "Budget to promise, in the unit of the measure.")],
-    measure: Annotated[str, option("NAME", "What the budget bounds.")] = "mutual-information",
+    measure: Annotated[
+        str, option("NAME", "What the budget bounds.", complete=measure_names)
+    ] = "mutual-information",
     groups: Annotated[str, option("N|SHARES", "How many groups, or their shares.")] = "2",
     guesses: Annotated[str, option("N|SHARES", "How many guesses, or their shares.")] = "2",
     truths: Annotated[str, option("N|SHARES", "The same of the truth, if it is given.")] = "2",

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from discreet.backends.contract import Kind
+from discreet.backends.contract import Kind, Regime
 from discreet.backends.solution import Solution, Status
 from discreet.checks import at_most, format_value
 from discreet.measures.registry import measure_of
@@ -320,10 +320,44 @@ def case_tables(comparison: Comparison) -> list[Table]:
             ANSWER_HEADS,
             [answer_line(row) for row in comparison.rows_of(case)],
             ANSWER_HEADS[3:],
-            caption=wording.facts(case.problem),
+            ("claimed", "seconds", "error probability"),
+            f"The optimum is {numerals.bracket(*comparison.bracket(case))}. "
+            f"{wording.facts(case.problem)}.",
         )
         for case in comparison.cases
     ]
+
+
+def standing_table(comparison: Comparison) -> Table:
+    """What became of the attempts of each configuration."""
+    lines = []
+    for label in comparison.labels:
+        rows = [row for row in comparison.rows if row.label == label]
+        certified = [row for row in rows if row.certified]
+        broken = sum(row.status is Status.VIOLATED_PRIVACY for row in rows)
+        gap = max((row.relative_gap for row in certified), default=math.nan)
+        lines.append(
+            (
+                label,
+                f"{len(certified)}/{len(rows)}",
+                Toned(str(broken), BAD) if broken else str(broken),
+                numerals.scientific(gap) if certified else NOTHING,
+                numerals.seconds(sum(row.seconds for row in rows if row.answered)),
+            )
+        )
+    heads = ("backend", "certified", "broke the budget", "largest certified gap", "seconds in all")
+    return Table("Backends", heads, lines, heads[1:])
+
+
+def uncertified_table(comparison: Comparison) -> Table:
+    """Claim against truth, of every answer that is not certified."""
+    lines = []
+    for row in comparison.rows:
+        if row.answered and not row.certified:
+            label, status, claimed, _, gap, excess, _ = answer_line(row)
+            lines.append((row.instance, label, excess, gap, status, claimed))
+    heads = ("problem", "backend", "true leakage ÷ budget", "gap", "status", "claimed")
+    return Table("Answers that are not certified", heads, lines, heads[2:4])
 
 
 def agreement_table(comparison: Comparison) -> Table:
@@ -396,39 +430,53 @@ def entry_facts(entry: Entry, problem: Problem | None, trouble: str) -> Facts:
     return Facts(f"{entry.name}: {entry.summary}", lines)
 
 
-def doctor_table(probes: Sequence[Availability]) -> Table:
-    """Every backend: whether it can run here, what it can do, and what to do about it
-    if it cannot.
+def doctor_parts(probes: Sequence[Availability]) -> list[str | Table]:
+    """How many backends can run here, why the others cannot and what to do, and what each can
+    do.
     """
     heads = (
         "backend",
         "state",
         "budgets",
-        "measures",
-        "problems",
         "largest N",
-        "versions, or the reason",
+        "problems",
+        "measures",
+        "versions",
+        "method",
     )
-    return Table("Backends", heads, [_doctor_line(each) for each in probes], ("largest N",))
+    able = sum(each.state == "available" for each in probes)
+    return [
+        f"{able} of {len(probes)} backends can run here.",
+        *(f"{each.name} is {each.state}: {each.reason}" for each in probes if each.reason),
+        "",
+        Table(
+            "Backends",
+            heads,
+            [_doctor_line(each) for each in probes],
+            ("largest N",),
+        ),
+    ]
 
 
 def _doctor_line(found: Availability) -> Sequence[str]:
     able = found.capabilities
     state = Toned(found.state, _STATES[found.state])
     if able is None:
-        return found.name, state, *[NOTHING] * 4, found.reason
+        return found.name, state, *[NOTHING] * 6
     versions = ", ".join(
         f"{name} {version}" for name, version in found.versions.items() if name != "discreet"
     )
     budgets = {"PERFECT": "ε = 0", "CONSTRAINED": "0 < ε", "OBLIVIOUS": "ε = ∞"}
+    served = [words for name, words in budgets.items() if Regime[name] in able.regimes]
     return (
         f"{found.name} (peer)" if able.peer else found.name,
         state,
-        ", ".join(sorted(budgets[regime.name] for regime in able.regimes)),
-        wording.measures(able),
-        ", ".join(kind.name.lower() for kind in Kind if kind in able.kinds),
+        "all" if len(served) == len(budgets) else ", ".join(served) or NOTHING,
         f"{able.largest_outcomes:,}" if able.largest_outcomes else NOTHING,
-        found.reason or f"{able.method}; {versions}",
+        ", ".join(kind.name.lower() for kind in Kind if kind in able.kinds),
+        wording.measures(able),
+        versions,
+        able.method,
     )
 
 
@@ -466,7 +514,7 @@ def _advice_facts(advice: Advice) -> Facts:
 
 
 def _evidence(prospect: Prospect) -> Table:
-    heads = ("problem", "outcomes", "came to", "time", "gap", "distance")
+    heads = ("problem", "came to", "time", "gap", "outcomes", "distance")
     lines = []
     for row in prospect.evidence:
         wide = row["outcome"] == "certified" and not row["suffices"]
@@ -474,16 +522,14 @@ def _evidence(prospect: Prospect) -> Table:
         lines.append(
             (
                 row["instance"] + " (yours)" * row["local"],
-                f"{row['outcomes']:,}",
                 "too wide a gap" if wide else row["outcome"],
                 numerals.span(row["seconds"]),
                 NOTHING if gap is None else numerals.scientific(gap),
+                f"{row['outcomes']:,}",
                 f"{row['distance']:.1f}",
             )
         )
-    return Table(
-        f"Nearest measurements of {prospect.option.label}", heads, lines, (heads[1], *heads[3:])
-    )
+    return Table(f"Nearest measurements of {prospect.option.label}", heads, lines, heads[2:])
 
 
 def _time(prospect: Prospect) -> str:

@@ -1,8 +1,8 @@
 """Facts and tables for a terminal of any width, by rich.
 
-A table keeps its shape if every number fits on one line and no word is cut. In a narrower terminal
-the spare columns leave, and a line names them. If that is not enough, the rows are stacked: the
-name of a line, and below it each heading followed by its value.
+A table always keeps its shape: every number fits on one line, and no word is cut. In a narrow
+terminal the spare columns are left out, then the first column is folded, then the last columns are
+left out; a line below names those that are.
 """
 
 from __future__ import annotations
@@ -69,33 +69,24 @@ def _facts(facts: Facts, width: int) -> Iterator[RenderableType]:
 def _table(table: Table, width: int) -> Iterator[RenderableType]:
     heads = list(table.heads)
     gone = list[str]()
-    for head in table.spare:
-        if _least_width(table, heads) > width:
+    for head in dict.fromkeys([*table.spare, *reversed(table.heads[1:])]):
+        folded = head not in table.spare
+        if _least_width(table, heads, folded) > width:
             heads.remove(head)
             gone.append(head)
-    if _least_width(table, heads) <= width:
-        yield _grid(table, heads, width)
-        if gone:
-            yield Text(f"  A wider terminal also shows: {'; '.join(gone)}.", "dim")
-    else:
-        for name, *cells in table.lines:
-            yield Padding(_text(name, "bold"), (0, 0, 0, 2))
-            pairs = zip(table.heads[1:], cells, strict=True)
-            words = (
-                Text(f"{head} ", "dim").append_text(_text(cell, "not dim"))
-                for head, cell in pairs
-                if cell
-            )
-            yield Padding(Text(" " * _BETWEEN).join(words), (0, 0, 0, 4))
+    yield _grid(table, heads, width)
+    if gone:
+        yield Text(f"  A wider terminal also shows: {'; '.join(gone)}.", "dim")
     if table.caption:
         yield Text(table.caption, "dim")
 
 
 def _grid(table: Table, heads: Sequence[str], width: int) -> rich.Table:
     grid = rich.Table(box=box.SIMPLE_HEAD if table.title else None)
-    room = width - _least_width(table, heads)
+    folded = _least_width(table, heads, folded=False) > width
+    room = width - _least_width(table, heads, folded)
     for head in heads:
-        least = _column_width(table, head)
+        least = _column_width(table, head, folded)
         wider = cell_len(head) - least
         if 0 < wider <= room:  # the heading fits on one line
             least += wider
@@ -105,7 +96,7 @@ def _grid(table: Table, heads: Sequence[str], width: int) -> rich.Table:
             textwrap.fill(head, least),
             style="bold" if first else "",
             justify="right" if head in table.numbers else "left",
-            no_wrap=first or head in table.numbers,
+            no_wrap=(first and not folded) or head in table.numbers,
             min_width=least,
         )
     shown = [table.heads.index(head) for head in heads]
@@ -114,17 +105,20 @@ def _grid(table: Table, heads: Sequence[str], width: int) -> rich.Table:
     return grid
 
 
-def _column_width(table: Table, head: str) -> int:
-    """The width of a column below which a cell would be cut or hard to read."""
+def _column_width(table: Table, head: str, folded: bool) -> int:
+    """The width of a column below which a cell would be cut or hard to read.
+
+    folded: the first column may be folded like the columns of text
+    """
     cells = [line[table.heads.index(head)] for line in table.lines]
     full = _longest(cells)
-    if head != table.heads[0] and head not in table.numbers:
+    if head not in table.numbers and (folded or head != table.heads[0]):
         full = max(_longest(word for cell in cells for word in cell.split()), min(full, _PROSE))
     return max(full, _longest(head.split()))
 
 
-def _least_width(table: Table, heads: Sequence[str]) -> int:
-    return sum(_column_width(table, head) + _BETWEEN for head in heads) + 1
+def _least_width(table: Table, heads: Sequence[str], folded: bool) -> int:
+    return sum(_column_width(table, head, folded) + _BETWEEN for head in heads) + 1
 
 
 def _text(words: str, style: str = "") -> Text:

@@ -4,15 +4,18 @@ sentence of complaint.
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import fake_backends
 import numpy as np
 import pytest
-from command import environment, process, refused, run, solving_here
+from command import COMMAND, environment, process, refused, run, solving_here
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_laws import random_joint
@@ -21,6 +24,7 @@ from waiting import within
 
 import discreet
 from discreet.backends import isolated, registry
+from discreet.cli.app import GROUPS
 from discreet.errors import InputError
 from discreet.reports import notation
 
@@ -300,13 +304,48 @@ def test_no_parameter_gives_a_traceback(key, value, name):
         ("discreet au", ["audit"]),
         ("discreet solve paper", ["paper-single", "paper-multi"]),
         ("discreet advise p.npz --among tilt,hi", ["tilt,highs"]),
+        ("discreet solve paper-single --measure chi", ["chi-square"]),
+        ("discreet fit people.csv --measure sex=par", ["sex=parity-difference"]),
+        ("discreet bench qu", ["quick"]),
+        ("discreet solve paper-multi --set se", ["sensors="]),
+        ("discreet fit people.csv --hide s", ["sex", "state"]),
+        ("discreet evaluate rule people.csv --truth in", ["income"]),
+        ("discreet fit nowhere.csv --hide s", []),
     ],
 )
-def test_shells_complete_commands_problems_and_backends(words, wanted, monkeypatch):
+def test_shells_complete_names_of_every_kind(words, wanted, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("sex,state,income\nm,a,1\n")
     monkeypatch.setenv("_DISCREET_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
     assert run().stdout.split() == wanted
+
+
+def test_the_help_lists_every_command_in_one_group_and_cuts_none():
+    said = run("--help").stdout
+    listed = [name for commands in GROUPS.values() for name in commands]
+    assert sorted(listed) == sorted(COMMAND.commands)
+    for title, commands in GROUPS.items():
+        assert f"\n{title}:\n" in said
+        for name, words in commands.items():
+            assert re.search(rf"^  {name} +{re.escape(words)}$", said, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", COMMAND.commands)
+def test_examples_of_the_help_can_be_typed(name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run(f"{name} --help").stdout.partition("Examples:\n")[2]
+    examples = shown.partition("\nArguments:")[0].partition("\nOptions:")[0]
+    assert f"discreet {name}" in examples
+    assert max(map(len, examples.splitlines())) <= 80
+    for example in examples.replace("\\\n", " ").splitlines():
+        words = shlex.split(example.partition("|")[0])
+        if words:
+            assert words[0] == "discreet"
+            command = COMMAND.commands[words[1]]
+            context = command.context_class(command, info_name=words[1])
+            command.make_parser(context).parse_args(words[2:])
 
 
 # -- real processes

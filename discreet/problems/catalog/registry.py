@@ -184,7 +184,8 @@ def register(
 
     def enter(model: Callable[..., Array | Problem]) -> Callable[..., Problem]:
         name = model.__name__.replace("_", "-")
-        summary = " ".join((inspect.getdoc(model) or "").partition("\n\n")[0].split()).rstrip(".")
+        paragraph = (inspect.getdoc(model) or "").partition("\n\n")[0]
+        summary = " ".join(paragraph.split()).rstrip(".")
         if name in _ENTRIES:
             raise ValueError(
                 f"the catalog already has an entry named {name!r}; choose another name"
