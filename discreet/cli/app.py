@@ -129,6 +129,7 @@ for name in (
     "reproduce",
     "problems",
     "crosscheck",
+    "hunt",
     "doctor",
 ):
     app.command()(with_options(getattr(import_module(f"discreet.cli.{name}"), name)))

@@ -3,7 +3,8 @@
 
 Every builder is a pure function of its parameters; it takes `budget` or `equivocation` (nats) or
 `fraction` (of what the Bayes rule leaks), and without any of them uses half of the Bayes rule's
-leakage, unless its docstring says otherwise.
+leakage, unless its docstring says otherwise. Another package adds builders with `register`, in a
+module that an entry point of the group `discreet.problems` names.
 """
 
 from discreet.problems.catalog import (
@@ -15,6 +16,14 @@ from discreet.problems.catalog import (
     random_,
     surveys,
 )
-from discreet.problems.catalog.registry import Entry, build, entries, entry
+from discreet.problems.catalog.registry import (
+    Entry,
+    Number,
+    Whole,
+    build,
+    entries,
+    entry,
+    register,
+)
 
-__all__ = ["Entry", "build", "entries", "entry"]
+__all__ = ["Entry", "Number", "Whole", "build", "entries", "entry", "register"]
