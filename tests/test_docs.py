@@ -76,6 +76,8 @@ def install(project):
     groups = metadata.get("entry-points", {})
     lines = [f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in points.items()) for group, points in groups.items()]
     (folder / "entry_points.txt").write_text("".join(lines))
+    from discreet.problems.catalog import registry
+    registry._load_installed.cache_clear()  # a user's next command is a new process
 
 def run(words):
     from discreet.cli import main

@@ -54,6 +54,7 @@ GROUPS = {
         "bench": "Measure backends on many problems; resumable.",
         "report": "Write measured results as one interactive page.",
         "diff": "Say what changed between two studies.",
+        "hunt": "Search for problems that a solver gets wrong.",
     },
 }
 """The commands by the groups of the help, each with what it does."""

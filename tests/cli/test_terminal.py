@@ -41,6 +41,7 @@ LINES = {
     "monitor": "monitor rule people.csv",
     "problems": "problems",
     "crosscheck": "crosscheck --size 2 --backends tilt,blahut-arimoto",
+    "hunt": "hunt tilt --time 0.1",
     "doctor": "doctor",
     "submit": "submit small.toml answers --name MySolver --out study",
 }

@@ -12,7 +12,7 @@ import pytest
 
 import discreet.problems
 from discreet import problems
-from discreet.errors import InputError
+from discreet.errors import InputError, InputWarning
 from discreet.problems import Problem, catalog
 from discreet.problems.catalog import registry, surveys
 from discreet.problems.catalog.disclosure import census_joint
@@ -386,3 +386,13 @@ def test_every_builder_is_exported():
 def test_sizes_that_the_benchmarks_measure_are_not_refused():
     check_size("mixture", {"n": 10, "m": 10, "N": 1_000_000})
     check_size("paper-single", {"bins": 20_000_000})
+
+
+def test_a_family_of_another_package_that_cannot_be_imported_is_left_out(monkeypatch):
+    from importlib import metadata
+
+    broken = metadata.EntryPoint("theirs", "no_such_module", registry.ENTRY_POINT_GROUP)
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [broken])
+    load = registry._load_installed.__wrapped__
+    with pytest.warns(InputWarning, match=r"theirs \(no_such_module\) cannot be loaded"):
+        load()

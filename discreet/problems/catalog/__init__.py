@@ -3,7 +3,8 @@
 
 Every builder is a pure function of its parameters; it takes `budget` or `equivocation` (nats) or
 `fraction` (of the leakage of the Bayes rule). Without any of them the budget is half of the leakage
-of the Bayes rule, unless the docstring states otherwise.
+of the Bayes rule, unless the docstring states otherwise. Another package adds builders with
+`register`, in a module that an entry point of the group `discreet.problems` names.
 """
 
 from discreet.problems.catalog import (
@@ -15,6 +16,14 @@ from discreet.problems.catalog import (
     random_,
     surveys,
 )
-from discreet.problems.catalog.registry import Entry, build, entries, entry
+from discreet.problems.catalog.registry import (
+    Entry,
+    Number,
+    Whole,
+    build,
+    entries,
+    entry,
+    register,
+)
 
-__all__ = ["Entry", "build", "entries", "entry"]
+__all__ = ["Entry", "Number", "Whole", "build", "entries", "entry", "register"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
@@ -18,7 +19,7 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from discreet.checks import brief, format_value, nearest, positive, whole
-from discreet.errors import InputError
+from discreet.errors import InputError, InputWarning
 from discreet.measures.measure import Measure
 from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
@@ -160,6 +161,9 @@ class Budget:
         )
 
 
+ENTRY_POINT_GROUP = "discreet.problems"
+"""Entry points of other packages: each names a module that registers entries."""
+
 _LARGEST = 100_000_000  # largest product of the sizes of a problem: at most 16 s and 4 GiB
 _ENTRIES: dict[str, Entry] = {}
 
@@ -260,13 +264,34 @@ def check_size(name: str, sizes: Mapping[str, int]) -> None:
         )
 
 
+@functools.cache
+def _load_installed() -> None:
+    """Import the modules that other packages name; one that cannot be imported is left out, with a
+    warning.
+    """
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            point.load()
+        except Exception as error:  # code of another package may raise anything
+            warnings.warn(
+                f"the problems of {point.name} ({point.value}) cannot be loaded: "
+                f"{type(error).__name__}: {error}",
+                InputWarning,
+                stacklevel=3,
+            )
+
+
 def entries() -> tuple[Entry, ...]:
     """Return all entries, family by family."""
+    _load_installed()
     return tuple(sorted(_ENTRIES.values(), key=lambda found: FAMILIES.index(found.family)))
 
 
 def entry(name: str) -> Entry:
     """Return the entry of that name; InputError, listing the names, if there is none."""
+    _load_installed()
     found = _ENTRIES.get(name)
     if found is None:
         names = ", ".join(each.name for each in entries())

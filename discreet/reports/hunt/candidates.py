@@ -1,0 +1,165 @@
+"""Candidates of a hunt: problems stated by few numbers, which are drawn, mutated and shrunk.
+
+Some are small random problems. Others are those of `discreet crosscheck`: every family of the
+catalog, adversarial ones too, in every regime of the budget. A mutation changes the budget or some
+masses or losses by powers of ten, removes or repeats outcomes, or rounds. Shrinking proposes fewer
+outcomes, guesses, private values and digits; delta debugging (A. Zeller, R. Hildebrandt, IEEE TSE
+28 (2002)) removes halves first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import InputError
+from discreet.measures.measure import Measure
+from discreet.numerics.double_double import Array
+from discreet.problems.constraint import LeakageBudget
+from discreet.problems.problem import Problem
+
+_DIGITS = (1, 2, 3, 4, 6, 9)
+_DECADES = 4.0  # by how many powers of ten a mutation changes a budget, a mass or a loss
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A problem of one plain constraint by weights, which are not normalised.
+
+    weights  p(x_j, z_l) times their sum [n, N]
+    losses   loss masses times the same sum [m, N]
+    amount   of the budget by `measure`
+    """
+
+    weights: Array
+    losses: Array
+    amount: float
+    measure: Measure
+
+    @classmethod
+    def of(cls, problem: Problem) -> Candidate:
+        """A problem of one constraint, its largest weight scaled to 1."""
+        largest = problem.p_xz.max()
+        budget = problem.terms[0].budget
+        return cls(problem.p_xz / largest, problem.loss / largest, budget.amount, budget.measure)
+
+    def problem(self) -> Problem | None:
+        """The problem; None if these numbers make none."""
+        total = self.weights.sum()
+        if not (total > 0.0 and self.losses.size):
+            return None
+        budget = LeakageBudget(self.amount, self.measure)
+        try:
+            return Problem(self.weights / total, self.losses / total, budget)
+        except InputError:
+            return None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Entries, then digits: of two candidates the one of lesser size is simpler."""
+        numbers = [*self.weights.ravel().tolist(), *self.losses.ravel().tolist(), self.amount]
+        return len(numbers), sum(map(_digits, numbers))
+
+    def outcomes(self, kept: Any) -> Candidate:
+        """Only these outcomes."""
+        return replace(self, weights=self.weights[:, kept], losses=self.losses[:, kept])
+
+    def rounded(self, digits: int) -> Candidate:
+        """Every number to so many significant digits."""
+        return replace(
+            self,
+            weights=_rounded(self.weights, digits),
+            losses=_rounded(self.losses, digits),
+            amount=float(_rounded(np.array(self.amount), digits)),
+        )
+
+
+def drawn(measure: Measure, rng: np.random.Generator) -> Candidate:
+    """A small random candidate of few digits: masses over up to eight decades, some of them zero;
+    0/1 loss; budget 0 in one of four, else over eight decades below what the Bayes rule leaks.
+    """
+    n, m, outcomes = (int(rng.integers(2, most)) for most in (4, 4, 7))
+    decades = float(rng.choice([1.0, 3.0, 8.0]))
+    joint = 10.0 ** -rng.uniform(0.0, decades, (n, m, outcomes))
+    joint *= rng.random(joint.shape) >= rng.choice([0.0, 0.3])
+    weights = joint.sum(axis=1)
+    candidate = Candidate(weights, joint.sum(axis=(0, 1)) - joint.sum(axis=0), math.inf, measure)
+    problem = candidate.rounded(2).problem()
+    share = 0.0 if rng.random() < 0.25 else 10.0 ** -rng.uniform(0.0, 8.0)
+    leaked = 0.0 if problem is None else problem.bayes_leakage
+    amount = share * leaked if math.isfinite(leaked) else share
+    return replace(candidate, amount=amount).rounded(2)
+
+
+def mutated(candidate: Candidate, rng: np.random.Generator) -> Candidate:
+    """The candidate with one to three random changes."""
+    for change in rng.choice(5, size=int(rng.integers(1, 4))).tolist():
+        factor = 10.0 ** rng.uniform(-_DECADES, _DECADES)
+        if change == 0:
+            candidate = replace(candidate, amount=candidate.amount * factor)
+        elif change == 1:
+            chosen = _some(candidate.weights.shape, rng)
+            weights = np.where(chosen, candidate.weights * factor, candidate.weights)
+            candidate = replace(candidate, weights=weights)
+        elif change == 2:
+            chosen = _some(candidate.losses.shape, rng)
+            losses = np.where(chosen, candidate.losses * min(factor, 1.0), candidate.losses)
+            candidate = replace(candidate, losses=losses)
+        elif change == 3:
+            count = candidate.weights.shape[1]
+            candidate = candidate.outcomes(rng.integers(count, size=max(1, count)))
+        else:
+            candidate = candidate.rounded(int(rng.choice(_DIGITS)))
+    return candidate
+
+
+def _some(shape: tuple[int, ...], rng: np.random.Generator) -> Any:
+    """Random entries, whole rows or whole columns."""
+    pattern = ((1, shape[1]), (shape[0], 1), shape)[int(rng.integers(3))]
+    return np.broadcast_to(rng.random(pattern) < rng.choice([0.1, 0.5]), shape)
+
+
+def simpler(candidate: Candidate) -> Iterator[Candidate]:
+    """Candidates of lesser size: without some outcomes, a guess or a private value; with fewer
+    digits; with 0/1 losses.
+    """
+    count = candidate.weights.shape[1]
+    everything = np.arange(count)
+    width = count // 2
+    while width:
+        for start in range(0, count, width):
+            yield candidate.outcomes(np.delete(everything, slice(start, start + width)))
+        width //= 2
+    for guess in range(candidate.losses.shape[0]):
+        yield replace(candidate, losses=np.delete(candidate.losses, guess, axis=0))
+    for value in range(candidate.weights.shape[0]):
+        yield replace(candidate, weights=np.delete(candidate.weights, value, axis=0))
+    for digits in _DIGITS:
+        rounded = candidate.rounded(digits)
+        yield rounded
+        yield replace(candidate, weights=rounded.weights)
+        yield replace(candidate, losses=rounded.losses)
+        yield replace(candidate, amount=rounded.amount)
+    for places in zip(*np.nonzero(candidate.losses), strict=True):
+        losses = candidate.losses.copy()
+        losses[places] = 0.0
+        yield replace(candidate, losses=losses)
+    for places in zip(*np.nonzero(candidate.weights), strict=True):
+        weights = candidate.weights.copy()
+        weights[places] = 0.0
+        yield replace(candidate, weights=weights)
+
+
+def _rounded(numbers: Array, digits: int) -> Array:
+    return np.array([float(f"{each:.{digits}g}") for each in numbers.ravel().tolist()]).reshape(
+        numbers.shape
+    )
+
+
+def _digits(number: float) -> int:
+    """Significant digits of the shortest text of a number."""
+    return len(f"{number!r}".partition("e")[0].replace(".", "").strip("0"))

@@ -1,0 +1,308 @@
+"""Stand-alone scripts that reproduce a find by the solver's own interface, without discreet.
+
+A script holds the arrays that the backend passes to its solver, and the problem behind them. It
+solves, reads the estimator off the first variables, and prints the solver's status next to what is
+true of the answer. Backends without a recipe here have a command line instead.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from discreet.backends.contract import Options
+from discreet.backends.registry import load_backend
+from discreet.problems.reduction import reduce, without_known_secrets
+from discreet.reports.hunt.search import Find
+from discreet.reports.measurements import Configuration
+
+LAST_LINE = re.compile(r"^wrong by (\S+)$", re.MULTILINE)
+"""What a script prints last: the relative excess over the budget, or of the error."""
+
+_HEAD = '''"""{title}
+
+Written by discreet hunt. The script needs numpy, scipy and {library}, and prints what the solver
+claims next to what is true of its answer.
+"""
+
+import json
+
+import numpy as np
+from scipy import sparse
+
+{imports}
+
+DATA = json.loads(
+    r"""{data}"""
+)
+
+
+def matrix(entries):
+    values, rows, columns, shape = entries
+    return sparse.csc_matrix((values, (rows, columns)), shape=shape)
+
+
+'''
+
+_TAIL = """
+weights = np.array(DATA["weights"])  # p(x, z)
+losses = np.array(DATA["losses"])  # expected loss of each guess, and outcome z
+guesses, outcomes = losses.shape
+count = guesses * outcomes
+estimator = np.maximum(np.asarray(x)[:count].reshape(guesses, outcomes, order=DATA["order"]), 0.0)
+estimator /= estimator.sum(axis=0)  # Pr(guess | z)
+u = estimator @ weights.T  # Pr(guess, x)
+s = u.sum(axis=1, keepdims=True)
+p = weights.sum(axis=1)
+error = float((estimator * losses).sum())
+leakage = float({leakage})
+print("status: ", status)
+print("error:  ", error, "; the least is in", DATA["bracket"])
+print("leakage:", leakage, "; the budget is", DATA["budget"])
+excess = leakage / DATA["budget"] - 1.0 if DATA["budget"] else float(abs(u / p - s).max())
+loss = (error - DATA["bracket"][1]) / max(DATA["bracket"][1], DATA["least error"])
+print("wrong by", max(excess, loss))
+"""
+
+_RATIO = "(np.where(u > 0, u, 1.0) / np.where(u > 0, s * p, 1.0))"
+_LIFT = "(u / p / np.where(s > 0, s, 1.0) + (s == 0))"
+_FORMULAS = {
+    "mutual-information": f"(u * np.log({_RATIO})).sum()",
+    "pointwise-information": f"(u / np.where(s > 0, s, 1.0) * np.log({_RATIO})).sum(axis=1).max()",
+    "chi-square": "((u - s * p) ** 2 / np.where(s > 0, s * p, 1.0)).sum()",
+    "total-variation": "0.5 * abs(u - s * p).sum()",
+    "maximal-leakage": "np.log((u / p).max(axis=1).sum())",
+    "min-entropy-leakage": "np.log(u.max(axis=1).sum() / p.max())",
+    "parity-difference": "np.ptp(u / p, axis=1).max()",
+    "max-lift": f"np.log({_LIFT}.max())",
+    "local-differential-privacy": f"np.log({_LIFT}.max(axis=1) / {_LIFT}.min(axis=1)).max()",
+}
+"""The leakage of u by measures without parameters, as in docs/reference/measures.md."""
+
+_HIGHS = """\
+solver = highspy.Highs()
+for name, value in DATA["options"].items():
+    solver.setOptionValue(name, value)
+program = highspy.HighsLp()
+entries = matrix(DATA["matrix"])
+program.num_row_, program.num_col_ = entries.shape
+program.col_cost_ = np.array(DATA["cost"])
+program.col_lower_ = np.array(DATA["least"], dtype=float)
+program.col_upper_ = np.full(entries.shape[1], np.inf)
+program.row_lower_ = np.array(DATA["low"], dtype=float)
+program.row_upper_ = np.array(DATA["high"], dtype=float)
+program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+program.a_matrix_.num_row_, program.a_matrix_.num_col_ = entries.shape
+program.a_matrix_.start_ = entries.indptr
+program.a_matrix_.index_ = entries.indices
+program.a_matrix_.value_ = entries.data
+solver.passModel(program)
+solver.run()
+status = solver.modelStatusToString(solver.getModelStatus())
+x = solver.getSolution().col_value
+"""
+
+_GLOP = """\
+model = model_builder_helper.ModelBuilderHelper()
+least, low, high = (np.array(DATA[name], dtype=float) for name in ("least", "low", "high"))
+model.fill_model_from_sparse_data(
+    least, np.full(least.size, np.inf), np.array(DATA["cost"]), low, high,
+    sparse.csr_matrix(matrix(DATA["matrix"])),
+)
+solver = model_builder_helper.ModelSolverHelper("glop")
+solver.set_solver_specific_parameters(DATA["options"])
+solver.solve(model)
+status = solver.status().name
+x = solver.variable_values()
+"""
+
+_PDLP = """\
+program = pdlp.QuadraticProgram()
+entries = matrix(DATA["matrix"])
+program.resize_and_initialize(entries.shape[1], entries.shape[0])
+program.objective_vector = np.array(DATA["cost"])
+program.constraint_matrix = entries
+program.constraint_lower_bounds = np.array(DATA["low"], dtype=float)
+program.constraint_upper_bounds = np.array(DATA["high"], dtype=float)
+program.variable_lower_bounds = np.array(DATA["least"], dtype=float)
+program.variable_upper_bounds = np.full(entries.shape[1], np.inf)
+parameters = text_format.Parse(DATA["options"], solvers_pb2.PrimalDualHybridGradientParams())
+found = pdlp.primal_dual_hybrid_gradient(program, parameters)
+reasons = found.solve_log.DESCRIPTOR.fields_by_name["termination_reason"].enum_type
+status = reasons.values_by_number[found.solve_log.termination_reason].name
+x = found.primal_solution
+"""
+
+_CLARABEL = """\
+settings = clarabel.DefaultSettings()
+settings.verbose = False
+for name, value in DATA["options"].items():
+    setattr(settings, name, value)
+cones = [getattr(clarabel, name)(*size) for name, *size in DATA["cones"]]
+entries = matrix(DATA["matrix"])
+none = sparse.csc_matrix((entries.shape[1], entries.shape[1]))
+cost, right = np.array(DATA["cost"]), np.array(DATA["right"])
+answer = clarabel.DefaultSolver(none, cost, entries, right, cones, settings).solve()
+status, x = answer.status, answer.x
+"""
+
+_SCS = """\
+problem = {"A": matrix(DATA["matrix"]), "b": np.array(DATA["right"]), "c": np.array(DATA["cost"])}
+answer = scs.SCS(problem, DATA["cones"], verbose=False, **DATA["options"]).solve()
+status, x = answer["info"]["status"], answer["x"]
+"""
+
+_ECOS = """\
+answer = ecos.solve(
+    np.array(DATA["cost"]), matrix(DATA["matrix"]), np.array(DATA["right"]), DATA["cones"],
+    matrix(DATA["equations"]), np.array(DATA["equal to"]), verbose=False, **DATA["options"],
+)
+status, x = answer["info"]["infostring"], answer["x"]
+"""
+
+
+def script(find: Find, configuration: Configuration, options: Options, title: str) -> str | None:
+    """The script of a find; None if there is no recipe for the backend or its measure."""
+    name = _recipe_name(configuration)
+    term = find.solution.problem.terms[0]
+    formula = _FORMULAS.get(str(term.measure))
+    if name not in _RECIPES or formula is None:
+        return None
+    library, imports, call, data_of = _RECIPES[name]
+    problem = find.solution.problem.in_arrays("a script")
+    small = without_known_secrets(reduce(problem).problem)
+    solver: Any = load_backend(configuration.backend)
+    truth = find.reference.certificate
+    assert truth is not None  # a reference is certified
+    data = {
+        "weights": small.p_xz.tolist(),
+        "losses": small.loss.tolist(),
+        "budget": term.budget.amount,
+        "bracket": [truth.lower, truth.upper],
+        "least error": 1e-6 * problem.constant_error,
+        "order": "C",
+        **data_of(solver.lower(small, options)),
+    }
+    lines = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in data.items())
+    head = _HEAD.format(title=title, library=library, imports=imports, data="{\n" + lines + "\n}")
+    return head + call + _TAIL.format(leakage=formula)
+
+
+def library_of(configuration: Configuration) -> str | None:
+    """The library that the script of a backend imports."""
+    name = _recipe_name(configuration)
+    return _RECIPES[name][0] if name in _RECIPES else None
+
+
+def _recipe_name(configuration: Configuration) -> str:
+    if configuration.backend == "conic":
+        return f"cvxpy {configuration.settings.get('solver', 'clarabel')}"
+    return configuration.backend
+
+
+def _entries(matrix: Any) -> list[Any]:
+    """A sparse matrix for JSON: values, rows, columns, shape."""
+    found = matrix.tocoo()
+    return [found.data.tolist(), found.row.tolist(), found.col.tolist(), list(found.shape)]
+
+
+def _linear(lowered: Any) -> dict[str, Any]:
+    """The arrays of a linear program; JSON has Infinity in Python's reading."""
+    arrays = lowered.program.linear_program()
+    options = lowered.options
+    return {
+        "cost": arrays.cost.tolist(),
+        "matrix": _entries(arrays.matrix),
+        "low": arrays.low.tolist(),
+        "high": arrays.high.tolist(),
+        "least": arrays.least.tolist(),
+        "options": options if isinstance(options, dict | str) else str(options),
+    }
+
+
+def _cones(lowered: Any) -> dict[str, Any]:
+    """The cone program of the backend `clarabel`."""
+    from discreet.measures.measure import Cone
+
+    form = lowered.model
+    matrix, right = form.standard()
+    cones: list[list[Any]] = [
+        ["ZeroConeT", form.equations],
+        ["NonnegativeConeT", form.signed + form.inequalities],
+    ]
+    for block in form.blocks:
+        if block.cone is Cone.ENTROPY:
+            cones.append(["ExponentialConeT"])
+        elif block.cone is Cone.QUADRATIC:
+            cones.append(["SecondOrderConeT", block.size])
+        else:
+            cones.append(["PowerConeT", block.power])
+    return {
+        "cost": form.cost.tolist(),
+        "matrix": _entries(matrix),
+        "right": right.tolist(),
+        "cones": cones,
+        "options": lowered.options,
+    }
+
+
+def _compiled(lowered: Any) -> dict[str, Any]:
+    """What cvxpy passes to the solver of the backend `conic`, the estimator column by column."""
+    data = lowered.model.get_problem_data(solver=lowered.solver.upper())[0]
+    dims = data["dims"]
+    ecos = lowered.solver == "ecos"
+    clarabel = [
+        *([["ZeroConeT", dims.zero]] if dims.zero else []),
+        *([["NonnegativeConeT", dims.nonneg]] if dims.nonneg else []),
+        *(["SecondOrderConeT", size] for size in dims.soc),
+        *([["ExponentialConeT"]] * dims.exp),
+        *(["PowerConeT", power] for power in dims.p3d),
+    ]
+    cones: dict[str, Any] = {
+        "clarabel": clarabel,
+        "scs": {
+            "z": dims.zero,
+            "l": dims.nonneg,
+            "q": list(dims.soc),
+            "ep": dims.exp,
+            "p": list(dims.p3d),
+        },
+        "ecos": {"l": dims.nonneg, "q": list(dims.soc), "e": dims.exp},
+    }
+    options = {k: v for k, v in lowered.solver_options.items() if k != "accept_unknown"}
+    equations = {"equations": _entries(data["A"]), "equal to": data["b"].tolist()} if ecos else {}
+    given: dict[str, Any] = {
+        "cost": data["c"].tolist(),
+        "matrix": _entries(data["G"] if ecos else data["A"]),
+        "right": data["h" if ecos else "b"].tolist(),
+        "cones": cones[lowered.solver],
+        "options": options,
+        "order": "F",
+    }
+    return given | equations
+
+
+_Recipe = tuple[str, str, str, Callable[[Any], dict[str, Any]]]
+_MODEL = "from ortools.linear_solver.python import model_builder_helper"
+_PARAMETERS = "from google.protobuf import text_format\nfrom ortools.pdlp import solvers_pb2"
+_RECIPES: Mapping[str, _Recipe] = {
+    "highs": ("highspy", "import highspy", _HIGHS, _linear),
+    "glop": ("ortools", _MODEL, _GLOP, _linear),
+    "pdlp": ("ortools", f"{_PARAMETERS}\nfrom ortools.pdlp.python import pdlp", _PDLP, _linear),
+    "clarabel": ("clarabel", "import clarabel", _CLARABEL, _cones),
+    "cvxpy clarabel": ("clarabel", "import clarabel", _CLARABEL, _compiled),
+    "cvxpy scs": ("scs", "import scs", _SCS, _compiled),
+    "cvxpy ecos": ("ecos", "import ecos", _ECOS, _compiled),
+}
+"""Backend -> library, its imports, the call of the solver, and what becomes its data."""
+
+
+def reproduced(output: str) -> float:
+    """By how much the answer of a script is wrong, from what it printed; nan if it printed
+    nothing.
+    """
+    found = LAST_LINE.search(output)
+    return float(found.group(1)) if found else math.nan

@@ -1,0 +1,282 @@
+"""The search: a backend on many candidates, its claims compared with the truth, finds shrunk.
+
+A claim is *wrong* by the larger of two numbers, both of the backend's own answer, before any
+repair: the relative excess over the budget (at perfect privacy, the largest violation of an
+equation, which is a probability), and the relative excess of the error probability over the
+certified least one. It is a find if that is more than `MARGIN` times the gap that the backend was
+asked for. This is stricter than the judge, who also objects to rare guesses that reveal something.
+
+The search runs in a process of its own, which reports before every attempt. If a solver crashes or
+does not return, the process is replaced, and the next batch begins.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from discreet.backends import run
+from discreet.backends.contract import Capabilities, Options
+from discreet.backends.process import GRACE_SECONDS, STARTUP_SECONDS, Child
+from discreet.backends.registry import capabilities, refuse_unknown_names
+from discreet.backends.solution import Solution, Status
+from discreet.measures.measure import Measure
+from discreet.measures.registry import CONDITIONAL, measure_of
+from discreet.problems.certificate import Certificate
+from discreet.problems.problem import Problem
+from discreet.reports.crosscheck.instances import select
+from discreet.reports.hunt.candidates import Candidate, drawn, mutated, simpler
+from discreet.reports.measurements import Configuration
+from discreet.reports.outputs import Watch
+from discreet.reports.statistics.claims import claims_success
+
+MARGIN = 10.0
+"""A claim counts as wrong beyond so many times the gap: a digit more than was asked for."""
+
+_BATCH = 48  # random candidates of a batch, and as many mutated ones
+_SHRUNK = 2  # finds of a batch that are shrunk, the simplest first
+_TRUTH_SECONDS = 2.0  # for certifying the least error probability
+_SMALLEST_ERROR = 1e-6  # of the best constant guess's; relative errors are never of less
+
+
+@dataclass(frozen=True, eq=False)
+class Find:
+    """A candidate on which the backend's claim is wrong.
+
+    solution   of the backend, judged
+    reference  certified
+    excess     relative, of the leakage over the budget
+    loss       relative, of the error probability over the certified upper bound
+    """
+
+    candidate: Candidate
+    solution: Solution
+    reference: Solution
+    excess: float
+    loss: float
+
+    @property
+    def wrong_by(self) -> float:
+        """The larger of excess and loss."""
+        return max(self.excess, self.loss)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What a hunt has done.
+
+    tried, claims, wrong   problems, claims of success, and wrong ones, without those of shrinking
+    ended                  how often the process ended: a crash, or an attempt that did not return
+    batch                  number of the next batch
+    """
+
+    seconds: float = 0.0
+    tried: int = 0
+    claims: int = 0
+    wrong: int = 0
+    ended: int = 0
+    batch: int = 0
+
+
+@dataclass(frozen=True)
+class Quarry:
+    """What is hunted: a solver configuration, how it is asked, and the seed of the candidates."""
+
+    configuration: Configuration
+    options: Options
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """The tally after a batch, and the simplest candidate on which a claim is wrong."""
+
+    tally: Tally
+    best: Candidate | None = None
+
+
+def hunt(
+    quarry: Quarry, seconds: float, start: Progress | None = None, watch: Watch | None = None
+) -> Iterator[Progress]:
+    """Search for so many seconds, from where another hunt stopped; yields what is known after every
+    batch.
+    """
+    refuse_unknown_names([quarry.configuration.backend])
+    known = start or Progress(Tally())
+    before = known.tally.seconds
+    begun = time.monotonic()
+    while time.monotonic() - begun < seconds:
+        with Child("discreet.reports.hunt.search:serve", (quarry, known), 1) as child:
+            silence = STARTUP_SECONDS
+            while (spent := time.monotonic() - begun) < seconds:
+                try:
+                    message = child.receive(min(silence, seconds - spent + GRACE_SECONDS))
+                except (EOFError, TimeoutError):
+                    tally = known.tally
+                    if time.monotonic() - begun < seconds:
+                        tally = replace(tally, batch=tally.batch + 1, ended=tally.ended + 1)
+                    known = replace(known, tally=tally)
+                    break
+                silence = STARTUP_SECONDS
+                if isinstance(message, Progress):
+                    now = time.monotonic() - begun
+                    known = replace(message, tally=replace(message.tally, seconds=before + now))
+                    yield known
+                if watch is not None:
+                    watch(int(min(spent, seconds)), int(seconds), _words(known))
+    spent = time.monotonic() - begun
+    yield replace(known, tally=replace(known.tally, seconds=before + spent))
+
+
+def serve(send: Callable[[Any], None], quarry: Quarry, known: Progress) -> None:
+    """Search without end; sends None before every attempt, and what is known after every batch."""
+    search = _Search(send, quarry, known)
+    while True:
+        search.batch()
+        send(search.known)
+
+
+def _words(known: Progress) -> str:
+    tally = known.tally
+    smallest = "" if known.best is None else f", simplest of {known.best.size[0]} numbers"
+    return f"{tally.tried} problems, {tally.claims} claims, {tally.wrong} wrong{smallest}"
+
+
+class _Search:
+    """A search in this process."""
+
+    def __init__(self, send: Callable[[Any], None], quarry: Quarry, known: Progress) -> None:
+        self.known = known
+        self._send = send
+        self._quarry = quarry
+        self._failures = [known.best] if known.best is not None else []
+
+    def batch(self) -> None:
+        """Try the next batch, and shrink its simplest finds."""
+        tally = self.known.tally
+        able = capabilities()[self._quarry.configuration.backend]
+        rng = np.random.default_rng([self._quarry.seed, tally.batch])
+        candidates = _drawn(able, self._failures, tally.batch % 4 == 3, rng)
+        claims = 0
+        tried = 0
+        finds = list[Find]()
+        for candidate in candidates:
+            problem = candidate.problem()
+            if problem is None or able.refusal(problem):
+                continue
+            tried += 1
+            solution = self._claimed(problem)
+            if solution is not None:
+                claims += 1
+                find = find_in(candidate, solution, self._quarry)
+                finds += [] if find is None else [find]
+        finds.sort(key=lambda each: each.candidate.size)
+        for find in finds[:_SHRUNK]:
+            self._take(self._shrunk(find.candidate))
+        self.known = replace(
+            self.known,
+            tally=replace(
+                tally,
+                tried=tally.tried + tried,
+                claims=tally.claims + claims,
+                wrong=tally.wrong + len(finds),
+                batch=tally.batch + 1,
+            ),
+        )
+
+    def _take(self, candidate: Candidate) -> None:
+        best = self.known.best
+        if best is None or candidate.size < best.size:
+            self.known = replace(self.known, best=candidate)
+        self._failures = [*self._failures[-15:], candidate]
+
+    def _claimed(self, problem: Problem) -> Solution | None:
+        """The backend's answer, judged; None unless the backend claims success."""
+        self._send(None)
+        quarry = self._quarry
+        attempt = run.attempt(problem, quarry.configuration.backend, quarry.options)
+        if attempt.answer is None or not claims_success(attempt.claimed or ""):
+            return None
+        return run.conclude(problem, attempt, quarry.options)
+
+    def _shrunk(self, candidate: Candidate) -> Candidate:
+        """The simplest candidate that removing things leads to while the claim stays wrong."""
+        size = candidate.size
+        able = capabilities()[self._quarry.configuration.backend]
+        for smaller in simpler(candidate):
+            problem = smaller.problem() if smaller.size < size else None
+            if problem is None or able.refusal(problem):
+                continue
+            solution = self._claimed(problem)
+            if solution is not None and find_in(smaller, solution, self._quarry) is not None:
+                return self._shrunk(smaller)
+        return candidate
+
+
+def find_in(candidate: Candidate, solution: Solution, quarry: Quarry) -> Find | None:
+    """The find, if a claim of success is wrong; None if it is right, or if the truth is not
+    certified.
+    """
+    if solution.status is Status.CERTIFIED:
+        return None
+    problem = candidate.problem()
+    assert problem is not None  # it was solved
+    other = "blahut-arimoto" if quarry.configuration.backend == "tilt" else "tilt"
+    reference = run.solve(problem, other, gap=quarry.options.gap, time_limit=_TRUTH_SECONDS)
+    judged = solution.certificate
+    truth = reference.certificate
+    scale = _SMALLEST_ERROR * problem.constant_error
+    if (
+        reference.status is not Status.CERTIFIED
+        or judged is None
+        or truth is None
+        or scale == 0.0  # every guess is right
+    ):
+        return None
+    loss = (judged.own_error - truth.upper) / max(truth.upper, scale)
+    find = Find(candidate, solution, reference, _excess(judged), loss)
+    return find if find.wrong_by > MARGIN * quarry.options.gap else None
+
+
+def _drawn(
+    able: Capabilities,
+    failures: Sequence[Candidate],
+    with_catalog: bool,
+    rng: np.random.Generator,
+) -> Iterable[Candidate]:
+    """The candidates of a batch: small random ones; as many mutated ones, of failures if there are
+    any; and problems of the catalog, if they are asked for.
+    """
+    others = able.measures.difference(CONDITIONAL, {"g-leakage", "sibson"})  # without parameters
+    measures = list[Measure](map(measure_of, ("mutual-information", *sorted(others))))
+    small = [drawn(measures[int(rng.integers(len(measures)))], rng) for _ in range(_BATCH)]
+    parents = failures or small
+    changed = [mutated(parents[int(rng.integers(len(parents)))], rng) for _ in range(_BATCH)]
+    known = select(int(rng.integers(2**31)), _BATCH).instances if with_catalog else ()
+    return [
+        *small,
+        *changed,
+        *(Candidate.of(each.problem) for each in known if _is_plain(each.problem)),
+    ]
+
+
+def _is_plain(problem: Problem) -> bool:
+    """Whether it has one constraint, of one prior."""
+    return len(problem.terms) == 1 and len(problem.terms[0].groups) == 1
+
+
+def _excess(judged: Certificate) -> float:
+    """Relative excess over the budget, of the answer as given."""
+    term = judged.only
+    if term.perfect:
+        return judged.own_phi_residual
+    if term.budget == 0.0:
+        return term.own_leakage
+    if math.isinf(term.budget):
+        return 0.0
+    return term.own_leakage / term.budget - 1.0
