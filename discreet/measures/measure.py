@@ -49,10 +49,11 @@ class Scope(Enum):
 
 
 class Contrast(Enum):
-    """What decides a measure that is the largest of what single guesses say."""
+    """What decides a measure that is the largest over places of a table."""
 
     PAIR = "the rates of a guess in two groups"
     OTHERS = "the rates of a guess in a group and in all others"
+    EACH = "the rate of each guess in some group"
 
 
 class Cone(Enum):
@@ -91,7 +92,7 @@ class Measure(ABC):
     separates  whether only guesses that say nothing about X leak nothing, so that budget 0 is
                perfect privacy
     conditional  whether it is about X given another variable: summed over groups of rows, each with
-                 its own prior
+                 its own prior; of each single guess the largest of these
     """
 
     name: ClassVar[str]
@@ -118,6 +119,24 @@ class Measure(ABC):
     def suffix(self) -> str:
         """What names of numbers in its unit end with."""
         return f"_{self.unit}" if self.unit else ""
+
+    @property
+    def given_one(self) -> Measure:
+        """The measure about those with one given value; itself if it is not conditional."""
+        return self
+
+    @property
+    def design(self) -> Measure:
+        """By which rules are designed that are to leak little by this one."""
+        return self
+
+    def design_budget(self, amount: float) -> float:
+        """About the budget by `design` of a rule that leaks this amount."""
+        return amount
+
+    def amount_of_design(self, budget: float) -> float:
+        """The inverse of `design_budget`."""
+        return budget
 
     def __str__(self) -> str:
         return self.name
