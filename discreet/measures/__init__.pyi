@@ -1,5 +1,6 @@
 from .chi_square import ChiSquare as ChiSquare
 from .conditional import ConditionalMutualInformation as ConditionalMutualInformation
+from .conditional import EqualizedOddsDifference as EqualizedOddsDifference
 from .each_guess import LocalDifferentialPrivacy as LocalDifferentialPrivacy
 from .each_guess import MaxLift as MaxLift
 from .each_guess import ParityDifference as ParityDifference

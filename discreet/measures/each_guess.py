@@ -249,7 +249,6 @@ def _tilted_divergence(exponents: Array, p_x: Array) -> float:
     return float(phi_divergence(np.expm1(exponents - np.log1p(growth))) @ p_x)
 
 
-@final
 @dataclass(frozen=True)
 class ParityDifference(Measure):
     """The budget bounds the difference of two rates, max_ijk |p(ŷ_i given x_j) − p(ŷ_i given

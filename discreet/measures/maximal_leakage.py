@@ -12,7 +12,7 @@ from typing import final
 
 import numpy as np
 
-from discreet.measures.measure import Measure, ends
+from discreet.measures.measure import Contrast, Measure, ends
 from discreet.measures.region import Region
 from discreet.measures.water import water_level
 from discreet.numerics.double_double import Array
@@ -42,6 +42,7 @@ class MaximalLeakage(LargestRatio):
         "I. Issa, A. B. Wagner, S. Kamath, An Operational Approach to Information Leakage, "
         "IEEE TIT 66 (2020)"
     )
+    contrast = Contrast.EACH
 
     def rates_ceiling(self, rates: Array, region: Region) -> Array:
         """Return the largest rate minus the mass under π⁺; the masses sum to one over the

@@ -54,6 +54,7 @@ class Contrast(Enum):
 
     PAIR = "the rates of a guess in two groups"
     OTHERS = "the rates of a guess in a group and in all others"
+    EACH = "the rate of each guess in some group"
 
 
 class Cone(Enum):
@@ -96,7 +97,7 @@ class Measure(ABC):
     separates    True if only guesses that are independent of X leak nothing, so that budget 0 means
                  perfect privacy
     conditional  True if the leakage is about X given another variable: it is summed over groups of
-                 rows, each with its own prior
+                 rows, each with its own prior; a measure of single guesses takes the largest
     """
 
     name: ClassVar[str]
@@ -123,6 +124,24 @@ class Measure(ABC):
     def suffix(self) -> str:
         """Return the suffix of the names of numbers in the unit of this measure."""
         return f"_{self.unit}" if self.unit else ""
+
+    @property
+    def given_one(self) -> Measure:
+        """The measure about those with one given value; itself if it is not conditional."""
+        return self
+
+    @property
+    def design(self) -> Measure:
+        """By which rules are designed that are to leak little by this one."""
+        return self
+
+    def design_budget(self, amount: float) -> float:
+        """About the budget by `design` of a rule that leaks this amount."""
+        return amount
+
+    def amount_of_design(self, budget: float) -> float:
+        """The inverse of `design_budget`."""
+        return budget
 
     def __str__(self) -> str:
         return self.name

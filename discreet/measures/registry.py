@@ -9,7 +9,10 @@ from typing import Any
 from discreet.checks import brief, nearest
 from discreet.errors import InputError
 from discreet.measures.chi_square import ChiSquare
-from discreet.measures.conditional import ConditionalMutualInformation
+from discreet.measures.conditional import (
+    ConditionalMutualInformation,
+    EqualizedOddsDifference,
+)
 from discreet.measures.each_guess import (
     LocalDifferentialPrivacy,
     MaxLift,
@@ -46,6 +49,9 @@ CONDITIONAL: Mapping[str, type[Measure]] = {
 }
 """Families of conditional measures by name; they need rows in groups."""
 
+OF_PEOPLE: Mapping[str, type[Measure]] = {EqualizedOddsDifference.name: EqualizedOddsDifference}
+"""Those of which people are promised, while rules are designed by another measure."""
+
 OTHERS = frozenset(MEASURES) - {MutualInformation.name}
 """Names of all unconditional measures except mutual information."""
 
@@ -79,7 +85,7 @@ def measure_of(given: str | Measure) -> Measure:
             "discreet.measures"
         )
     name, _, rest = given.partition(":")
-    known = {**MEASURES, **CONDITIONAL}
+    known = {**MEASURES, **CONDITIONAL, **OF_PEOPLE}
     if name not in known:
         hint = nearest(name, known)
         raise InputError(

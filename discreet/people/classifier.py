@@ -22,6 +22,7 @@ import numpy as np
 
 from discreet.checks import brief, loss_table, positive, whole
 from discreet.errors import InputError, InputWarning
+from discreet.measures.measure import Measure
 from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
 from discreet.people.deployed import NEEDS_IDS, Rule
@@ -91,9 +92,10 @@ class PrivateClassifier(TwoClassifiers):
                        together, or a mapping that has one for each by name
     fraction           the same as a share of what the plain classifier leaks; give one of both
     measure            of leakage, by name or as an object of `discreet.measures`;
-                       "conditional-mutual-information" is what the guess says to who knows y, and a
-                       budget of it bounds how far equalized odds are missed; a number or a name in
-                       one of the three beside a mapping in another is that of every column
+                       "conditional-mutual-information" is what the guess says to who knows y, and
+                       "equalized-odds-difference" how far equalized odds are missed, for which
+                       rules are designed by that information; a number or a name in one of the
+                       three beside a mapping in another is that of every column
     groups             whom the promise is about, a list or one for each sensitive column by name;
                        people of other groups are left out. By default the groups that are seen,
                        and a group that nobody saw is not protected
@@ -358,7 +360,9 @@ class PrivateClassifier(TwoClassifiers):
 
         def design(share: float) -> RuleDesign:
             self._tell(next(done), f"designing a rule for {share:.3g} of the budget")
-            return self._design([share * amount for amount in amounts(self.budgets_).values()])
+            return self._design(
+                [each.measure.design_budget(share * each.amount) for each in self.budgets_.values()]
+            )
 
         self.promise_: Promise | None = None
         self.design_: RuleDesign | None = None
@@ -374,7 +378,9 @@ class PrivateClassifier(TwoClassifiers):
             self.budgets_,
             design,
             lambda rule: look(rule, self.confidence),
-            lambda made: made.foresee(len(apart), self.confidence, asymptotic=self._asymptotic),
+            lambda made: made.foresee(
+                len(apart), self.confidence, self._measures.values(), asymptotic=self._asymptotic
+            ),
         )
         taken = self.promise_.taken
         self.constant_ = taken is None
@@ -404,7 +410,10 @@ class PrivateClassifier(TwoClassifiers):
 
         step: a budget or, where each sensitive column has one, a factor of those asked for.
         """
-        return self._design([step * unit if unit else 0.0 for unit in units_of(self.budgets_)])
+        units = zip(self._measures.values(), units_of(self.budgets_), strict=True)
+        return self._design(
+            [measure.design_budget(step * unit) if unit else 0.0 for measure, unit in units]
+        )
 
     def _design(self, budgets: list[float]) -> RuleDesign:
         under = self.model_.with_budget(budgets)
@@ -417,7 +426,6 @@ class PrivateClassifier(TwoClassifiers):
         """
         p_y, p_x = self._probabilities(rows.table)
         classes = list[Any](self.classes_.tolist())
-        measures = {name: each.measure for name, each in self.budgets_.items()}
         shown = {name: objects(self.hidden_[name])[codes] for name, codes in rows.hidden.items()}
 
         def look(rule: Rule, confidence: float) -> Evaluation:
@@ -428,7 +436,7 @@ class PrivateClassifier(TwoClassifiers):
                 None,
                 (self.classes_ if labels is None else labels)[rows.truths],
                 sensitive_features=unnamed(shown),
-                measure=measures,
+                measure=self._measures,
                 confidence=confidence,
                 labels=sure,
                 group_labels=self.hidden_,
@@ -447,11 +455,10 @@ class PrivateClassifier(TwoClassifiers):
         """
         self._check_protected()
         steps = steps_of(self.model_, self.budgets_, whole(points, "points", 2, 1000))
-        measures = {name: each.measure for name, each in self.budgets_.items()}
         people = int(self.calibration * self.data_["people"])
         units = units_of(self.budgets_)
         return prospects_of(
-            measures,
+            self._measures,
             units,
             steps,
             self.design_of,
@@ -459,6 +466,10 @@ class PrivateClassifier(TwoClassifiers):
             self.confidence,
             asymptotic=self._asymptotic,
         )
+
+    @property
+    def _measures(self) -> dict[Any, Measure]:
+        return {name: each.measure for name, each in self.budgets_.items()}
 
     @property
     def _asymptotic(self) -> bool:

@@ -102,13 +102,22 @@ class RuleDesign:
             return np.asarray(own / own.sum())
         return np.asarray(np.eye(problem.m)[problem.constant_errors.argmin()])
 
-    def foresee(self, people: int, confidence: float, *, asymptotic: bool = False) -> Evaluation:
-        """The evaluation of so many people that is expected if they are as the model says."""
+    def foresee(
+        self,
+        people: int,
+        confidence: float,
+        measures: Iterable[Measure],
+        *,
+        asymptotic: bool = False,
+    ) -> Evaluation:
+        """The evaluation of so many people that is expected if they are as the model says, by the
+        measures of a promise.
+        """
         problem = self.solution.problem
         each = {
             name: Evaluation(
                 confidence,
-                term.measure,
+                measure,
                 tuple(range(problem.m)),
                 tuple(range(table.shape[2])),
                 tuple(range(len(table))),
@@ -117,7 +126,7 @@ class RuleDesign:
                 counted=True,
                 asymptotic=asymptotic,
             )
-            for (name, table), term in zip(self.tables.items(), problem.terms, strict=True)
+            for (name, table), measure in zip(self.tables.items(), measures, strict=True)
         }
         return replace(next(iter(each.values())), secrets=each)
 
@@ -452,7 +461,7 @@ def people_problem(
                 f"p_y has {people} people and {what} {len(by_group)}; give a row for "
                 "each person in both"
             )
-        private.append(Constraint(np.moveaxis(by_group, 0, -1) * weight, np.inf, chosen))
+        private.append(Constraint(np.moveaxis(by_group, 0, -1) * weight, np.inf, chosen.design))
     loss = loss_table(loss_matrix, by_truth.shape[1]).T @ by_truth.T * weight
     return Problem(loss=loss, constraints=private)
 

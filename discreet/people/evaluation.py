@@ -29,7 +29,7 @@ from discreet.measures.each_guess import LocalDifferentialPrivacy
 from discreet.measures.measure import Measure, Scope
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.region import Region
-from discreet.measures.registry import CONDITIONAL, MEASURES, measure_of
+from discreet.measures.registry import CONDITIONAL, MEASURES, OF_PEOPLE, measure_of
 from discreet.numerics.double_double import Array
 from discreet.people.extremes import leakage_of, limits_of
 from discreet.people.labels import (
@@ -163,7 +163,7 @@ class Evaluation:
         """Truth → the evaluation of the people with that truth alone: their rates, leakage and
         errors.
         """
-        own = MUTUAL_INFORMATION if self.measure.conditional else self.measure
+        own = self.measure.given_one
         before = {} if self.before is None else self.before.given
         facts = zip(self.truths, self.by_truth, self.losses, strict=True)
         return {
@@ -235,7 +235,7 @@ class Evaluation:
         truth if there are two.
         """
         names = [name for name in MEASURES if name not in ("sibson", "g-leakage")]
-        given = CONDITIONAL if len(self.truths) > 1 else ()
+        given = (*CONDITIONAL, *OF_PEOPLE) if len(self.truths) > 1 else ()
         return {name: self.leakage_by(name) for name in (*names, "sibson:alpha=2.0", *given)}
 
     @cached_property

@@ -16,7 +16,8 @@ one guess. Upward the least of these bounds is taken, each valid for every π of
   (`Measure.largest_level`), or from mutual information (`Measure.level_from_information`).
 
 Downward each measure has its own bound (`Measure.least_leakage`). Information given another
-variable is a sum over its values, each with the shares of its groups among all people.
+variable is a sum over its values, each with the shares of its groups among all people; the
+difference of equalized odds is the largest difference of parity given one of them.
 
 Source: docs/theory.md, section 23.
 """
@@ -51,7 +52,7 @@ def leakage_of(measure: Measure, rates: Array, shares: Array, given: int = 1) ->
     """The leakage of the law with rates W [m, n · given] and shares π, the groups of each given
     value one after another.
     """
-    level = 0.0
+    levels = [0.0]
     for own in np.split(np.arange(shares.size), given):
         seen = own[shares[own] > 0]
         if not seen.size:
@@ -59,8 +60,16 @@ def leakage_of(measure: Measure, rates: Array, shares: Array, given: int = 1) ->
         part = measure.on(seen - own[0], own.size)
         mass = float(shares[seen].sum()) if measure.conditional else 1.0
         values = part.contributions(rates[:, seen], shares[seen] / mass)
-        level += mass * float(values.sum() if part.scope is Scope.TOTAL else values.max())
-    return measure.amount(level)
+        single = part.scope is not Scope.TOTAL
+        levels.append(float(values.max()) if single else mass * float(values.sum()))
+    return measure.amount(_join_given(measure, levels))
+
+
+def _join_given(measure: Measure, levels: list[float]) -> float:
+    """What the levels about all given values come to: a measure of single guesses is the largest of
+    them.
+    """
+    return sum(levels) if measure.scope is Scope.TOTAL else max(levels)
 
 
 def limits_of(measure: Measure, region: Region) -> tuple[float, float]:
@@ -77,7 +86,7 @@ def limits_of(measure: Measure, region: Region) -> tuple[float, float]:
 
 def lowest_of(measure: Measure, region: Region) -> float:
     """The least leakage alone."""
-    return float(sum(measure.least_leakage(part) for part in region.parts))
+    return _join_given(measure, [float(measure.least_leakage(part)) for part in region.parts])
 
 
 def highest_of(measure: Measure, region: Region) -> float:
@@ -93,7 +102,7 @@ def highest_of(measure: Measure, region: Region) -> float:
             f"{measure} is not about a given variable; ask for conditional-mutual-information"
         )
     level = min(
-        sum(_highest(measure, part) for part in region.parts),
+        _join_given(measure, [_highest(measure, part) for part in region.parts]),
         _highest_by_ratios(measure, region),
         measure.level_from_information(lambda: highest_of(MUTUAL_INFORMATION, region)),
     )

@@ -205,8 +205,12 @@ def steps_of(model: Problem, budgets: Budgets, count: int) -> Array:
     without bound, to what was asked for; none where the plain rule leaks nothing, or nothing was
     asked for.
     """
-    pairs = zip(model.bayes_leakages, units_of(budgets), strict=True)
-    most = max((leaked / unit for leaked, unit in pairs if 0.0 < unit < np.inf), default=0.0)
+    leaked = [
+        each.measure.amount_of_design(leaks)
+        for each, leaks in zip(budgets.values(), model.bayes_leakages, strict=True)
+    ]
+    pairs = zip(leaked, units_of(budgets), strict=True)
+    most = max((leaks / unit for leaks, unit in pairs if 0.0 < unit < np.inf), default=0.0)
     if most == np.inf:
         most = budgets[TOGETHER].amount if TOGETHER in budgets else 1.0
     return np.geomspace(_LEAST, 1.0, count) * most if 0.0 < most < np.inf else np.zeros(0)

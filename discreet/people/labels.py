@@ -134,16 +134,16 @@ def encode_labels(
         found = [_plain(value) for value in distinct.tolist()]
         codes = codes.reshape(-1)
     else:
-        place: dict[Any, int] = {}
+        cells = values.tolist()
         try:
-            plain = [_plain(value) for value in values.tolist()]
-            codes = np.array(
-                [place.setdefault(value, len(place)) for value in plain], dtype=np.intp
-            )
+            plain = {cell: _plain(cell) for cell in dict.fromkeys(cells)}
+            place = {label: code for code, label in enumerate(dict.fromkeys(plain.values()))}
         except TypeError as error:
             raise InputError(
                 f"{what} has a label that cannot be compared ({error}); give hashable labels"
             ) from None
+        each = {cell: place[label] for cell, label in plain.items()}
+        codes = np.array([each[cell] for cell in cells], dtype=np.intp)
         found = list(place)
     if len(found) > MOST_LABELS:
         raise InputError(

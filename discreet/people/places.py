@@ -2,16 +2,21 @@
 tables of two by two.
 
 The difference of parity and local differential privacy are the largest of what a guess says about a
-pair of groups, max-lift of what it says about a group and all others. The truth reaches its largest
-value at some place, which is fixed though not known. A limit of the whole that lies below the truth
-lies below it at that place too, where a limit fails with probability δ. So each place has all of
-the level (an intersection–union test), however many there are.
+pair of groups, the difference of equalized odds of a pair with the same truth, max-lift of what it
+says about a group and all others. The truth reaches its largest value at some place, which is fixed
+though not known. A limit of the whole that lies below the truth lies below it at that place too,
+where a limit fails with probability δ. So each place has all of the level (an intersection–union
+test), however many there are.
 
-A place is a table of two guesses, this one or another, and two groups, with intervals of both rates
-and of their odds ratio. All other measures have the limit of a region.
+Such a place is a table of two guesses, this one or another, and two groups, with intervals of both
+rates and of their odds ratio. Maximal leakage is the largest of sums of rates: a place gives each
+guess a group. Beyond two guesses and two groups it has half of the level for the sum, by Hoeffding,
+and half for a region, which is shorter where guesses are rare. All other measures have the limit of
+a region.
 
 Source: docs/theory.md, section 23; R. L. Berger, J. C. Hsu, Bioequivalence Trials,
-Intersection–Union Tests and Equivalence Confidence Sets, Statistical Science 11 (1996) 283–319.
+Intersection–Union Tests and Equivalence Confidence Sets, Statistical Science 11 (1996) 283–319; W.
+Hoeffding, JASA 58 (1963) 13–30.
 """
 
 from __future__ import annotations
@@ -55,14 +60,20 @@ def upper_limit(
     """
     m, n = len(table), table.shape[1] // given
     drawn = Lottery(0.0, np.zeros(m)) if lottery is None else lottery
-    if measure.contrast is None or min(m, n) == 1:
-        region = region_of(table, confidence, counted, given, upper=True)
+    level = 1.0 - confidence
+    if measure.contrast in (None, Contrast.EACH) or min(m, n) == 1:
+        by_sum = measure.contrast is Contrast.EACH and max(m, n) > 2
+        own = 0.5 * level if by_sum else level
+        region = region_of(table, 1.0 - own, counted, given, upper=True)
         if lottery is not None:
             region = region.diluted(lottery.share, lottery.towards)
-        return highest_of(measure, region)
-    level = 1.0 - confidence
+        highest = highest_of(measure, region)
+        if not by_sum:
+            return highest
+        of_sum = (1.0 - drawn.share) * _largest_sum(table, own) * (1.0 + OUTWARD)
+        return min(highest, measure.amount(of_sum))
     if measure.contrast is Contrast.PAIR:
-        return measure.amount(_largest(measure, _pairs(table), drawn, 0.5, level, counted))
+        return measure.amount(_largest(measure, _pairs(table, given), drawn, 0.5, level, counted))
     shares = binomial_limits(table.sum(axis=0), np.full(n, table.sum()), 0.05 * level)[0]
     return measure.amount(
         max(
@@ -72,9 +83,24 @@ def upper_limit(
     )
 
 
-def _pairs(table: Array) -> Array:
-    """The tables [places, 2, 2] of each two groups, for each guess in turn."""
-    first, second = np.array(list(combinations(range(table.shape[1]), 2))).T
+def _largest_sum(table: Array, level: float) -> float:
+    """Upper limit of Σ_i max_j W_ij − 1 by Hoeffding: whichever group each guess takes, the sum is
+    one of means of disjoint sets of guesses, each in its own group.
+    """
+    people = table.sum(axis=0)
+    if not people.all():
+        return np.inf
+    groups = np.sort(1.0 / people)[-len(table) :]  # so many are taken at most
+    shown = float((table / people).max(axis=1).sum())
+    return shown + float(np.sqrt(-0.5 * np.log(level) * groups.sum())) - 1.0
+
+
+def _pairs(table: Array, given: int) -> Array:
+    """The tables [places, 2, 2] of each two groups with the same given value, for each guess in
+    turn.
+    """
+    by_value = np.arange(table.shape[1]).reshape(given, -1)
+    first, second = np.array([pair for row in by_value for pair in combinations(row, 2)]).T
     return _two_by_two(table[:, first], table[:, second], table.sum(axis=0)[[first, second]])
 
 

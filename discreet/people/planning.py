@@ -193,7 +193,10 @@ def prospects_of(
     designs = [design(step) for step in steps.tolist()]
     if not designs:
         raise InputError("the plain rule leaks nothing in the model, so every budget is kept")
-    expected = [made.foresee(people, confidence, asymptotic=asymptotic) for made in designs]
+    expected = [
+        made.foresee(people, confidence, measures.values(), asymptotic=asymptotic)
+        for made in designs
+    ]
     provable = [
         max(each.each[name].at_most / unit for name, unit in zip(measures, units, strict=True))
         for each in expected

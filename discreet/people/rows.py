@@ -125,6 +125,8 @@ def warnings_about(rows: Rows) -> list[str]:
     found = []
     for name, cells in columns:
         if is_measured(cells):
+            if measured.all():
+                continue
             _, place, times = np.unique(cells, return_inverse=True, return_counts=True)
             measured |= (times[place] <= _SHARED) & (times.size > _MEASURED * len(cells))
         elif len({*cells.tolist()}) > max(_FEW, _IDENTIFIES * len(cells)):
@@ -147,4 +149,6 @@ def warnings_about(rows: Rows) -> list[str]:
 
 def is_measured(cells: NDArray[Any]) -> bool:
     """Whether a column holds times, or numbers that are not all whole."""
-    return cells.dtype.kind in "Mm" or (cells.dtype.kind == "f" and bool((cells % 1.0 > 0.0).any()))
+    return cells.dtype.kind in "Mm" or (
+        cells.dtype.kind == "f" and bool((np.floor(cells) < cells).any())
+    )

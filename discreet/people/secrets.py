@@ -28,7 +28,7 @@ from discreet.people.labels import (
     encode_labels,
     groups,
 )
-from discreet.problems.constraint import LeakageBudget, constraint_of
+from discreet.problems.constraint import LeakageBudget, measure_asked
 from discreet.problems.frames import Codes
 from discreet.problems.problem import Problem, shares_of_bayes
 from discreet.problems.samples import each_secret
@@ -77,14 +77,19 @@ def asked_about(sizes: Mapping[Any, int], budget: Any, fraction: Any, measure: A
     if budget is None:
         shares = each_secret(fraction, names, "fraction", every=True)
         measures = [MUTUAL_INFORMATION if each is None else measure_of(each) for each in told]
+        if other := [each for each in measures if each.design is not each]:
+            raise InputError(
+                f"a fraction of what the plain rule leaks by {other[0]} is not known before people "
+                "are looked at; give a budget"
+            )
         checked = [positive(share, "fraction", zero=True, most=1.0) for share in shares]
         return Asked(measures, shares=checked)
-    budgets = [
-        constraint_of(one, None, [np.ones(size)], each)
-        for one, each, size in zip(
-            each_secret(budget, names, "budget", every=True), told, sizes.values(), strict=True
-        )
-    ]
+    budgets = []
+    each_budget = each_secret(budget, names, "budget", every=True)
+    for one, each, size in zip(each_budget, told, sizes.values(), strict=True):
+        chosen = measure_asked(one, each) or MUTUAL_INFORMATION
+        chosen.on(np.arange(size), size)
+        budgets.append(one if isinstance(one, LeakageBudget) else LeakageBudget(one, chosen))
     return Asked([each.measure for each in budgets], budgets)
 
 

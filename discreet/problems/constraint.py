@@ -88,6 +88,13 @@ class Term:
     groups: tuple[slice, ...]
     budget: LeakageBudget
 
+    def __post_init__(self) -> None:
+        if self.measure.design is not self.measure:
+            raise InputError(
+                f"no problem is stated by {self.measure}; state it by {self.measure.design}, and "
+                "evaluate the rule"
+            )
+
     @classmethod
     def of(cls, budget: LeakageBudget, sizes: Sequence[int], start: int = 0) -> Term:
         """Return the term of stacked groups of these sizes, beginning at row `start`."""

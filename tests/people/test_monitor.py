@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import discreet as ds
-from discreet.measures.registry import CONDITIONAL, MEASURES, measure_of
+from discreet.measures.registry import CONDITIONAL, MEASURES, OF_PEOPLE, measure_of
 from discreet.people.extremes import leakage_of, lowest_of
 from discreet.people.labels import RARE
 from discreet.people.monitor import _watched
@@ -18,7 +18,7 @@ from discreet.problems.constraint import LeakageBudget
 GROUPS = ("f", "m")
 GUESSES = ("no", "yes")
 ALL = [name for name in MEASURES if name not in ("sibson", "g-leakage")]
-CHOSEN = [*ALL, "sibson:alpha=2", "g-leakage:gain=[[1,0],[0,1]]", *CONDITIONAL]
+CHOSEN = [*ALL, "sibson:alpha=2", "g-leakage:gain=[[1,0],[0,1]]", *CONDITIONAL, *OF_PEOPLE]
 
 
 def drawn(rates, records, rng):
@@ -65,7 +65,7 @@ def test_every_measure_is_watched(measure):
     watch = watching(0.001, measure)
     assert watch.update(*drawn((0.2, 0.9), 20_000, rng), told)
     found = watch.report()["promises"][0]
-    truth = leakage((0.2, 0.9), "mutual-information" if measure in CONDITIONAL else measure)
+    truth = leakage((0.2, 0.9), measure_of(measure).given_one)
     assert 0.001 < found["leakage"]["low"] <= truth <= found["leakage"]["high"]
     assert (found["alarm"], found["records"], found["measure"]) == (
         20_000,

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+import discreet as ds
 from discreet.measures.registry import measure_of
 from discreet.people.extremes import highest_of, leakage_of
 from discreet.people.places import upper_limit
@@ -33,7 +34,7 @@ def test_a_limit_is_the_largest_of_those_of_each_guess_and_each_two_groups(name,
 
 
 @pytest.mark.parametrize("counted", [True, False])
-@pytest.mark.parametrize("name", [*PAIRS, "max-lift"])
+@pytest.mark.parametrize("name", [*PAIRS, "max-lift", "maximal-leakage"])
 def test_a_limit_lies_below_the_truth_no_more_often_than_it_says(name, counted):
     """Where one place decides, which is when most of the level is used."""
     measure = measure_of(name)
@@ -47,7 +48,34 @@ def test_a_limit_lies_below_the_truth_no_more_often_than_it_says(name, counted):
     assert missed <= 300 * 0.2 + 3.1 * (300 * 0.2 * 0.8) ** 0.5
 
 
-@pytest.mark.parametrize("name", [*PAIRS, "max-lift"])
+def test_the_difference_of_equalized_odds_lies_above_its_limit_no_more_often_than_it_says():
+    """The truth is one of two guesses, two truths and two groups, of which two nearly tie."""
+    rates = np.array([[[0.3, 0.5], [0.7, 0.5]], [[0.8, 0.61], [0.2, 0.39]]])  # truth, guess, group
+    groups = np.array([[0.3, 0.2], [0.25, 0.25]])  # truth, group
+    truth = np.abs(rates[..., 0] - rates[..., 1]).max()
+    law = rates * groups[:, None, :]
+    rng = np.random.default_rng(4)
+    missed = 0
+    for table in rng.multinomial(400, law.ravel(), size=300).reshape(-1, 2, 2, 2):
+        cells = np.repeat(np.indices((2, 2, 2)).reshape(3, -1), table.ravel(), axis=1)
+        found = ds.evaluate(
+            cells[1],
+            None,
+            cells[0],
+            sensitive_features=cells[2],
+            measure="equalized-odds-difference",
+            confidence=0.8,
+        )
+        shown = table / table.sum(axis=1, keepdims=True)
+        exact = np.abs(shown[..., 0] - shown[..., 1]).max()
+        assert found.leakage.estimate == pytest.approx(exact, rel=1e-12)
+        assert found.at_most == max(each.at_most for each in found.given.values())
+        assert found.leakage.low <= found.leakage.estimate <= found.leakage.high
+        missed += found.at_most < truth
+    assert missed <= 300 * 0.2 + 3.1 * (300 * 0.2 * 0.8) ** 0.5
+
+
+@pytest.mark.parametrize("name", [*PAIRS, "max-lift", "maximal-leakage"])
 def test_more_guesses_and_groups_cost_no_part_of_the_level(name):
     """A region of all rates needs at least 1.6 times the people for the same limit."""
     measure = measure_of(name)

@@ -115,6 +115,34 @@ def test_equalized_odds_are_kept_for_people():
     )
 
 
+def test_a_difference_of_equalized_odds_is_promised():
+    """Rules are designed by information given the truth; the promise is about the difference."""
+    table, truth, group = population(3000)
+    measure = "equalized-odds-difference"
+    private = classifier(budget=0.1, measure=measure).fit(table, truth, sensitive_features=group)
+    assert "at most the budget of 0.1 of equalized-odds-difference" in private.statement_
+    taken = private.promise_.taken
+    assert taken.model_error < taken.design.constant_error
+    others, wanted, theirs = population(8000, seed=1)
+    guesses = private.predict(others, range(8000))
+    rates = [
+        np.mean(guesses[(wanted == each) & (theirs == sex)] == "yes")
+        for each in ("no", "yes")
+        for sex in "fm"
+    ]
+    apart = max(abs(rates[0] - rates[1]), abs(rates[2] - rates[3]))
+    found = ds.evaluate(guesses, None, wanted, sensitive_features=theirs, measure=measure)
+    assert found.leakage.estimate == pytest.approx(apart)
+    assert not found.breaks(0.1)
+    assert found.leakages[measure].estimate == found.leakage.estimate
+    errors = [point.error for point in private.prospects(points=4)]
+    assert errors == sorted(errors, reverse=True)
+    with pytest.raises(ds.InputError, match="give a budget"):
+        classifier(fraction=0.5, measure=measure).fit(table, truth, sensitive_features=group)
+    with pytest.raises(ds.InputError, match="conditional-mutual-information"):
+        ds.Problem(np.full((2, 2, 4), 1 / 16), np.ones((2, 4)), 0.1, measure=measure)
+
+
 def test_without_people_apart_only_the_model_is_certain():
     table, truth, group = population(500)
     private = classifier(fraction=0.3, calibration=0).fit(table, truth, sensitive_features=group)
