@@ -59,7 +59,10 @@ if TYPE_CHECKING:
 
     _Links: TypeAlias = dict[str, cvxpy.Constraint]
 
+_UNTRIED = ("copt", "cuclarabel", "cuopt", "gurobi", "knitro")
+
 _FORMS = {
+    **dict.fromkeys(_UNTRIED, ("deviation", 0.5)),
     "clarabel": ("deviation", 0.5),
     "ecos": ("deviation", 1.0),
     "mosek": ("deviation", 0.5),
@@ -67,10 +70,16 @@ _FORMS = {
 }
 """Solver -> its default form, and the power of ε by which its cones are divided in the `deviation`
 form.
+
+_UNTRIED   those that need a licence or a GPU: cvxpy passes the program on, and they keep their own
+           default tolerances
 """
 
 SETTINGS = {
-    "solver": "clarabel (default), scs, ecos or mosek (when installed and licensed)",
+    "solver": (
+        "clarabel (default), scs or ecos; not tested here, since they need a licence or a GPU: "
+        "mosek, copt, knitro, gurobi, cuopt (both without exponential cones), cuclarabel"
+    ),
     "form": "deviation (default except for scs) or joint: how the leakage is written as cones",
     "tolerance": (
         "all tolerances of the solver; by default a tenth of the gap asked for, at least 1e-12"
@@ -314,6 +323,8 @@ def _solver_options(options: Options, solver: str, backend: str) -> dict[str, ob
     """The solver's own parameters for tolerance, iterations and time; under 1e-12 solvers only
     report failure sooner.
     """
+    if solver in _UNTRIED:
+        return {}
     tolerance = number(
         options, backend, "tolerance", float, max(Precision.own_gap * options.gap, 1e-12)
     )
