@@ -109,7 +109,10 @@ class Conic(Unlifted):
         regimes=frozenset(Regime),
         largest_outcomes=200_000,  # compilation and factorisation take seconds there
         gives_duals=True,
-        method="exponential-cone program (cvxpy), by an interior point or a splitting method",
+        method=(
+            "exponential-cone program (cvxpy), by an interior point or a splitting method; mosek, "
+            "copt, knitro, gurobi, cuopt and cuclarabel are not tested here"
+        ),
         citation=(
             "P. J. Goulart, Y. Chen, Clarabel, arXiv:2405.12762 (2024); S. Diamond, S. Boyd, "
             "CVXPY, JMLR 17 (2016)"
