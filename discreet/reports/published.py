@@ -143,7 +143,8 @@ def _page(
     claim = (
         'A claim is a backend calling its answer solved ("optimal"); it is true when the judge '
         "certified the gap asked for, "
-        "within the budget."
+        "within the budget. The table counts all of them; of the figures above, the first counts "
+        "those under positive budgets, the second those at budget 0."
     )
     averaged = (
         "Shifted geometric means of seconds with 95 % intervals over tasks. The shift is "
@@ -164,6 +165,10 @@ def _page(
         "Measured: every backend on every family",
         [
             counts,
+            Section(
+                "Which solver",
+                [wording.RANKING, Table.of("", TABLES["ranking"], numbers["ranking"])],
+            ),
             *map(figures.get, ("leakage", "perfect", "time")),
             Section(
                 "What a claim is worth", [claim, Table.of("", TABLES["claims"], numbers["claims"])]
@@ -180,6 +185,7 @@ def _page(
             commits_section(commits),
             Section("Agreement", [f"{said} {verified}", against if against.lines else None]),
             Section("What was not certified, and why", list(_failures(numbers["failures"]))),
+            Section("Limitations", [Sentences(wording.LIMITATIONS)]),
             Section(
                 "Measured on", [Facts("", origin), "One line a trial: [results.csv](results.csv)."]
             ),

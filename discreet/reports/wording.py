@@ -160,3 +160,23 @@ def bayes_leakages(problem: Problem, figures: int) -> str:
         (f"{numerals.number(leaked, figures)} {term.measure.unit}").rstrip()
         for leaked, term in amounts
     )
+
+
+RANKING = (
+    "Solved: certified by the judge to the gap asked for, within the budget. A wrong claim is "
+    "success claimed of an answer that is not. Seconds ÷ best: the geometric mean, over the tasks "
+    "that a backend solved, of its seconds divided by those of the fastest. The last columns count "
+    "the tasks solved by class of problem."
+)
+
+LIMITATIONS = (
+    "Backends are tried on the tasks that they serve and that are within their reach, so columns "
+    "count different tasks: compare within a class of problem.",
+    "Times are those of one machine, which is named on this page; the fastest backend of a task "
+    "has the ratio 1.",
+    "Each solver gets the form and the settings that suited it best in trials "
+    "(docs/reference/peers.md); other forms may do better.",
+    "A backend that is missing was not installed, or needs a licence or a GPU: MOSEK, COPT, "
+    "KNITRO, Gurobi, cuOpt and CuClarabel are not tested here.",
+)
+"""What is known to be wrong with these pages, or not measured."""

@@ -188,6 +188,8 @@ def page_data(
     }
     data = {
         "source": source,
+        "ranked": wording.RANKING,
+        "limitations": wording.LIMITATIONS,
         "marks": "".join(words for words, used in marks.items() if used),
         "rows": _columns(rows, _ROW, others),
         "leakage": page.figure(pictures.leakage_figure(rows, counted=False)),

@@ -1,4 +1,4 @@
-/* Agreement, failures, and what it was measured on. */
+/* The ranking, agreement, failures, limitations, and what it was measured on. */
 
 function agreementSection({ agreement }) {
   const { against } = agreement;
@@ -18,6 +18,12 @@ function agreementSection({ agreement }) {
   return [make("p", { class: against.length ? "warn" : "aside" }, agreement.said), told, table,
     make("p", { class: "aside" }, "Each cell: on how many of the problems that both answered neither bracket excludes the other; Δ is the largest difference of the error probabilities.")];
 }
+
+function rankingSection({ ranking }) {
+  return [ranking.length ? recordTable("Tasks solved, wrong claims and relative seconds", "ranking", ranking) : empty("The filters leave no attempt, so there is nothing to rank.")];
+}
+
+const limitationsSection = () => [make("ul", { class: "aside" }, DATA.limitations.map((words) => make("li", {}, words)))];
 
 function failureSection({ failures, rows }) {
   if (!rows.length) return [empty("The filters leave no attempt, so nothing failed.")];
