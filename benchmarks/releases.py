@@ -72,7 +72,8 @@ def page(rows: Sequence[Measurement]) -> Section:
             summary,
             *(_project(project, installed) for project in PROJECTS),
             _wrong_claims(wrong),
-            _absent(absent),
+            _reasons("Failed", [row for row in installed if row.status is Status.FAILED]),
+            _reasons("Could not be installed", absent),
             Section(
                 "Limitations",
                 [
@@ -151,10 +152,12 @@ def _wrong_claims(rows: Sequence[Measurement]) -> Table | None:
     return Table("Called optimal, and wrong", heads, lines, numbers=heads[4:]) if lines else None
 
 
-def _absent(rows: Sequence[Measurement]) -> Table | None:
-    reasons = {row.environment: row.message for row in rows}
-    lines = [[environment, reason[:200]] for environment, reason in sorted(reasons.items())]
-    return Table("Could not be installed", ("requirements", "why"), lines) if lines else None
+def _reasons(title: str, rows: Sequence[Measurement]) -> Table | None:
+    """Every different reason of an environment, with how many rows have it."""
+    found = group_by(rows, lambda row: (row.environment, " ".join(row.message.split())[:160]))
+    lines = [[*words, str(len(own))] for words, own in sorted(found.items())]
+    heads = ("requirements", "why", "times")
+    return Table(title, heads, lines, numbers=("times",)) if lines else None
 
 
 def _record(row: Measurement) -> dict[str, object]:
