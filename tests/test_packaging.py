@@ -219,10 +219,12 @@ def test_the_extras_are_the_documented_ones_and_all_includes_them():
     assert "discreet[all]" in extras["dev"]
 
 
-@pytest.mark.parametrize("other", ["ortools.linear_solver.pywraplp", "casadi"])
+@pytest.mark.parametrize("other", ["casadi", "unopy"])
 @pytest.mark.parametrize("ours_first", [True, False])
 def test_highspy_shares_a_process_with_other_libraries_that_contain_highs(other, ours_first):
-    """This is why pyproject.toml bounds highspy; see docs/decisions/0002-base-install.md."""
+    """OR-Tools does not: its backends have processes of their own; see
+    docs/decisions/0002-base-install.md.
+    """
     pytest.importorskip(other.split(".")[0], reason="the extra `peers` is not installed")
     order = ["highspy", other] if ours_first else [other, "highspy"]
     code = (

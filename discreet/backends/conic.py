@@ -60,16 +60,26 @@ if TYPE_CHECKING:
 
     _Links: TypeAlias = dict[str, cvxpy.Constraint]
 
+_UNTRIED = ("copt", "cuclarabel", "cuopt", "gurobi", "knitro")
+
 _FORMS = {
+    **dict.fromkeys(_UNTRIED, ("deviation", 0.5)),
     "clarabel": ("deviation", 0.5),
     "ecos": ("deviation", 1.0),
     "mosek": ("deviation", 0.5),
     "scs": ("joint", 0.5),
 }
-"""Solver -> its default form, and the power of ε that divides its cones in the `deviation` form."""
+"""Solver -> its default form, and the power of ε that divides its cones in the `deviation` form.
+
+_UNTRIED   solvers that need a licence or a GPU: cvxpy passes the program on, and they keep their
+           own default tolerances
+"""
 
 SETTINGS = {
-    "solver": "clarabel (default), scs, ecos or mosek (when installed and licensed)",
+    "solver": (
+        "clarabel (default), scs or ecos; not tested here, since they need a licence or a GPU: "
+        "mosek, copt, knitro, gurobi, cuopt (both without exponential cones), cuclarabel"
+    ),
     "form": "deviation (default except for scs) or joint: how the leakage is written as cones",
     "tolerance": (
         "all tolerances of the solver; by default a tenth of the gap asked for, at least 1e-12"
@@ -99,7 +109,10 @@ class Conic(Unlifted):
         regimes=frozenset(Regime),
         largest_outcomes=200_000,  # compilation and factorisation take seconds there
         gives_duals=True,
-        method="exponential-cone program (cvxpy), by an interior point or a splitting method",
+        method=(
+            "exponential-cone program (cvxpy), by an interior point or a splitting method; mosek, "
+            "copt, knitro, gurobi, cuopt and cuclarabel are not tested here"
+        ),
         citation=(
             "P. J. Goulart, Y. Chen, Clarabel, arXiv:2405.12762 (2024); S. Diamond, S. Boyd, "
             "CVXPY, JMLR 17 (2016)"
@@ -313,6 +326,8 @@ def _solver_options(options: Options, solver: str, backend: str) -> dict[str, ob
     """Return the solver's own parameters for tolerance, iterations and time; below 1e-12 solvers
     only report failure sooner.
     """
+    if solver in _UNTRIED:
+        return {}
     tolerance = number(
         options, backend, "tolerance", float, max(Precision.own_gap * options.gap, 1e-12)
     )

@@ -18,10 +18,13 @@ BACKENDS = {
     "clarabel": "discreet.backends.peers.clarabel_:Clarabel",
     "glop": "discreet.backends.peers.glop:Glop",
     "ipopt": "discreet.backends.peers.ipopt:Ipopt",
+    "moreau": "discreet.backends.peers.moreau_:Moreau",
     "pdlp": "discreet.backends.peers.pdlp:Pdlp",
+    "pounce": "discreet.backends.peers.pounce_:Pounce",
     "qics": "discreet.backends.peers.qics_:Qics",
     "qif": "discreet.backends.peers.qif_:Qif",
     "trust-constr": "discreet.backends.peers.trust_constr:TrustConstr",
+    "uno": "discreet.backends.peers.uno:Uno",
 }
 """Name → "package.module:Class" of every backend, peers last."""
 

@@ -3,10 +3,11 @@ through HiGHS's own interface.
 
 Method: min ⟨L, P⟩ over column-stochastic P with Φ P_i = 0, in the scaled form of `lowering`
 (whitened equations, variables sqrt(w_l) P_il), passed to HiGHS in one call as column-wise sparse
-arrays. `method` selects the dual simplex method, HiGHS's interior point method IPX (with crossover)
-or the first-order method PDLP. Row duals become the tilt. Without a constraint (budget inf) the
-program is the same without privacy equations. A measure that is a maximum of linear functions, or a
-sum of such maxima, adds rows and variables instead (`Program.linear_program`), at any budget.
+arrays. `method` selects the dual simplex method, one of HiGHS's interior point methods IPX and HiPO
+(with crossover), or the first-order method PDLP. Row duals become the tilt. Without a constraint
+(budget inf) the program is the same without privacy equations. A measure that is a maximum of
+linear functions, or a sum of such maxima, adds rows and variables instead
+(`Program.linear_program`), at any budget.
 
 Source: Q. Huangfu, J. A. J. Hall, "Parallelizing the dual revised simplex method", Math. Prog.
 Comp. 10 (2018); L. Schork, J. Gondzio, "Implementation of an interior point method with basis
@@ -28,14 +29,14 @@ from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach
 from discreet.backends.lowering import Lowered, Program, Setting, limits, point_of
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice
-from discreet.errors import BackendError
+from discreet.errors import Absent, BackendError
 from discreet.measures.registry import LINEAR
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
     from highspy import HighsLp
 
-METHODS = {"simplex": "simplex", "ipx": "ipm", "pdlp": "pdlp"}
+METHODS = {"simplex": "simplex", "ipx": "ipm", "hipo": "ipm", "pdlp": "pdlp"}
 """Values of the setting `method`, with HiGHS's names for them in its limits and iteration
 counts.
 """
@@ -48,7 +49,10 @@ _NEWER_OPTIONS = (
 """Options that releases before 1.11 lack; these check fewer residuals."""
 
 SETTINGS = {
-    "method": "simplex (default), ipx (interior point with crossover) or pdlp (first order)",
+    "method": (
+        "simplex (default), ipx or hipo (interior points with crossover; hipo needs "
+        "highspy-extras), or pdlp (first order)"
+    ),
     "presolve": "on, off or choose (default): whether HiGHS simplifies the program first",
 }
 
@@ -85,6 +89,11 @@ class Highs(Unlifted):
         solver = highspy.Highs()
         for name, value in lowered.options.items():
             taken = solver.setOptionValue(name, value) == highspy.HighsStatus.kOk
+            if not taken and value == "hipo":
+                raise Absent(
+                    f"HiGHS {solver.version()} has no HiPO here; it needs highspy-extras of "
+                    f"the same release"
+                )
             if not taken and name not in _NEWER_OPTIONS:
                 raise BackendError(
                     f"HiGHS {solver.version()} does not take the option {name} = {value!r}"

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from discreet.errors import FileError
+from discreet.errors import BackendError, FileError, Interrupted
 from discreet.storage.writing import scratch_folder
 
 GRACE_SECONDS = 1.0
@@ -55,6 +55,8 @@ from discreet.backends.process import main
 main()
 """
 """Starts a process with this package, which need not be installed in its environment."""
+
+_IN_CHILD = "_DISCREET_CHILD"  # set for a child, and for what it starts
 
 _ENDED = object()  # the message after the last one
 _alive: dict[int, Child] = {}  # children by process number
@@ -198,6 +200,30 @@ class Child:
             os.killpg(self._process.pid, signal.SIGKILL)
 
 
+def call(function: str, request: tuple[Any, ...], seconds: float | None) -> Any:
+    """The message that a function sends, see `Child`, called in a process of its own unless this is
+    one already: for a library that breaks others in the same process.
+
+    seconds: after which the process is ended and Interrupted raised, besides those for its start.
+    Raises BackendError if it ends without a message.
+    """
+    if is_child():
+        messages = list[Any]()
+        _function(function)(messages.append, *request)
+        return messages[0]
+    with Child(function, request) as child:
+        try:
+            return child.receive(
+                None if seconds is None else STARTUP_SECONDS + seconds + GRACE_SECONDS
+            )
+        except EOFError:
+            raise BackendError(child.ending("while solving")) from None
+        except TimeoutError:
+            raise Interrupted(
+                f"the process was killed after the time limit of {seconds:g} s"
+            ) from None
+
+
 @contextlib.contextmanager
 def belonging_to(run: str) -> Iterator[None]:
     """Assign processes that this thread starts in the block to a run."""
@@ -235,6 +261,7 @@ def _environment(threads: int | None, folder: str, python: str) -> dict[str, str
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     environment["PYTHONPATH"] = path if here else ""
     environment.update(dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder))
+    environment[_IN_CHILD] = "1"
     environment["PYTHONUNBUFFERED"] = "1"  # a crash loses no message sent before
     if threads is not None:
         environment.update({f"{name}_NUM_THREADS": str(threads) for name in _THREADED})
@@ -243,6 +270,11 @@ def _environment(threads: int | None, folder: str, python: str) -> dict[str, str
 
 # -- in the child process
 # --------------------------------------------------------------------------------------------------
+
+
+def is_child() -> bool:
+    """Whether this process was started as a `Child`."""
+    return _IN_CHILD in os.environ
 
 
 def main() -> None:
@@ -257,9 +289,14 @@ def main() -> None:
 
     function, request = pickle.load(sys.stdin.buffer)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    module, _, name = function.partition(":")
-    serve: Callable[..., None] = getattr(importlib.import_module(module), name)
-    serve(send, *request)
+    _function(function)(send, *request)
+
+
+def _function(words: str) -> Callable[..., None]:
+    """The function of "package.module:name"."""
+    module, _, name = words.partition(":")
+    found: Callable[..., None] = getattr(importlib.import_module(module), name)
+    return found
 
 
 def _end_with_parent() -> None:

@@ -23,12 +23,6 @@ SUBMITTED = (
     "submitted as files; the answers are judged and verified here, the times are as their "
     "authors state them"
 )
-RANKING = (
-    "Solvers are ranked within each class of problems by the tasks that they solved (the judge "
-    "certified the requested gap within the budget), then by wrong claims (attempts that the "
-    "solver called solved and the judge did not certify), then by speed. Seconds ÷ fastest is the "
-    "geometric mean over the tasks that the solver itself solved."
-)
 KNOWN = (
     "Known defects of the solvers, and solvers that have not been measured, are listed on the "
     "page docs/reference/limitations.md of the documentation."
@@ -182,10 +176,17 @@ def limitations_section(lines: Sequence[str]) -> Section:
     return Section("Limitations", [Sentences([*lines, KNOWN])])
 
 
+RANKING = (
+    "A task is solved if the judge certified the requested gap within the budget. A wrong claim is "
+    "success claimed for a task that was not solved. Seconds ÷ best is the geometric mean, over "
+    "the tasks that a backend solved, of its seconds divided by those of the fastest backend. The "
+    "last columns count the tasks solved in each class of problems."
+)
+
 STUDY_LIMITATIONS = (
     TIMES,
-    "A backend is tried only on tasks within its declared reach. Tasks outside it count as not "
-    "solved in the ranking and in the profiles, and nowhere else.",
-    "Each solver runs with the settings that its documentation recommends for accuracy; other "
-    "settings may be faster.",
+    "Backends are tried on the tasks that they serve and that are within their reach, so columns "
+    "count different tasks: compare within a class of problems.",
+    "Each solver gets the form and the settings that suited it best in trials "
+    "(docs/reference/peers.md); others may do better.",
 )

@@ -497,7 +497,8 @@ def check_own_duals(name, case):
     problem = problem_of(case)
     answer = attempt_at(name, case)[0].answer
     feasible = feasible_duals(answer.tilt, answer.multiplier, problem.p_x, problem.budget)
-    best = pytest.approx(certificate_of("tilt", case).upper, rel=1e-6)
+    share = max(1e-6, 0.01 * accuracy_of(name).gap[0])  # of the class with the fewest digits: 1e-4
+    best = pytest.approx(certificate_of("tilt", case).upper, rel=share)
     assert lower_bound(problem, *feasible) == best
     if problem.budget < math.inf:
         turned = feasible_duals(-answer.tilt, answer.multiplier, problem.p_x, problem.budget)

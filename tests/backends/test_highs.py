@@ -51,6 +51,8 @@ def test_every_method_is_certified(method):
     solution = solve(
         catalog.build("paper-multi", sensors=10, budget=0.0), "highs", settings={"method": method}
     )
+    if method == "hipo" and solution.status is Status.ABSENT:
+        pytest.skip("highspy-extras of the same release is not installed")
     assert solution.error_probability == pytest.approx(0.004182361, abs=5e-9)
     assert solution.relative_gap <= 1e-9
 
@@ -112,7 +114,7 @@ def record_solvers(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("method", "hipo"), ("presolve", "maybe"), ("speed", 3)]
+    ("name", "value"), [("method", "hippo"), ("presolve", "maybe"), ("speed", 3)]
 )
 def test_a_wrong_setting_is_a_sentence(name, value):
     with pytest.raises(InputError, match=name):

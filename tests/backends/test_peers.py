@@ -18,11 +18,11 @@ from discreet.backends.contract import Options, Regime
 from discreet.backends.highs import highs_options
 from discreet.backends.lowering import Program
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, native
+from discreet.backends.process import STARTUP_SECONDS, Child
 from discreet.backends.registry import backend_names, capabilities, load_backend, peers
-from discreet.backends.run import solve
+from discreet.backends.run import attempt, solve
 from discreet.backends.solution import Status
 from discreet.problems import catalog
-from discreet.problems.reduction import reduce
 from discreet.reports.compare import default_configurations
 
 PEERS = tuple(
@@ -72,12 +72,7 @@ def test_absurd_budgets_end_in_a_status(name):
 @pytest.mark.parametrize("name", [name for name in PEERS if name != "glop"])
 def test_an_iteration_limit_reaches_the_solver(name):
     problem = SMALL[1] if name in EVERY_BUDGET else SMALL[0]
-    backend = load_backend(name)
-    reduced = reduce(problem).problem
-    free, limited = (
-        backend.solve(backend.lower(reduced, options), options)
-        for options in (Options(), Options(max_iterations=3))
-    )
+    free, limited = (attempt(problem, name, Options(max_iterations=most)) for most in (None, 3))
     assert limited.iterations <= 4 < free.iterations
 
 
@@ -89,13 +84,11 @@ def test_an_iteration_limit_reaches_glop():
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_the_solver_takes_every_entry_of_its_table(name, monkeypatch):
+def test_the_solver_takes_every_entry_of_its_table(name):
     """A setting that does not exist is noticed, so those of the table do exist."""
-    assert solve(SMALL[0], name).status is not Status.FAILED
-    monkeypatch.setattr(
-        type(load_backend(name)), "tuning", (*tuning(name), Tuned("no_such_setting", 1, 0, ""))
-    )
-    assert solve(SMALL[0], name).status is Status.FAILED
+    with Child("wrong_setting:serve", (name, SMALL[0])) as child:
+        assert child.receive(STARTUP_SECONDS) is not Status.FAILED
+        assert child.receive(STARTUP_SECONDS) is Status.FAILED
 
 
 def test_a_table_follows_the_gap_and_the_size():
@@ -135,7 +128,7 @@ def test_the_linked_program_is_the_problem():
 
 def test_peers_are_registered_and_known_as_such():
     assert (
-        {"clarabel", "glop", "ipopt", "pdlp", "qics", "trust-constr"}
+        {"clarabel", "glop", "ipopt", "moreau", "pdlp", "pounce", "qics", "trust-constr", "uno"}
         <= {*PEERS, *LEFT_OUT}
         <= peers()
         < set(backend_names())
@@ -168,12 +161,12 @@ def test_a_peer_whose_library_is_missing_is_absent(monkeypatch):
 
 
 def test_all_peers_share_a_process():
-    """HiGHS comes with three of the libraries; see docs/decisions/0002-base-install.md."""
+    """HiGHS comes with four of the libraries; see docs/decisions/0002-base-install.md."""
     code = (
         "import discreet as ds\n"
         "p = ds.problems.paper_single(bins=8, budget=0.0)\n"
         "names = ['pdlp', 'highs', 'ipopt', 'conic', 'glop', 'qics', 'clarabel', 'trust-constr', "
-        "'highs', 'pyomo']\n"
+        "'highs', 'pyomo', 'moreau', 'pounce', 'uno', 'glop']\n"
         f"names = [name for name in names if name not in {set(LEFT_OUT)}]\n"
         "q = p.with_budget(0.01, measure='maximal-leakage')\n"
         "measured = [*(name for name in names if name != 'trust-constr'), 'qif']\n"
@@ -223,7 +216,7 @@ def test_the_page_shows_what_highs_is_given():
     solver = highspy.Highs()
     shown = {
         name.strip("`"): (value, default)
-        for name, value, default, _ in rows_of_the_page("HiGHS: simplex, interior point, PDLP")
+        for name, value, default, _ in rows_of_the_page("HiGHS: simplex, interior points, PDLP")
     }
     for gap in (1e-6, 1e-20):
         given = highs_options(Options(gap=gap, time_limit=None), "highs")

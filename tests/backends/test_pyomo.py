@@ -38,6 +38,6 @@ def test_the_gap_and_the_limits_reach_highs_through_pyomo(gap, tolerance, monkey
 def test_a_wrong_setting_names_the_backend():
     with pytest.raises(
         InputError,
-        match=r"pyomo: .*method .*'hipo'.*simplex, ipx, pdlp",
+        match=r"pyomo: .*method .*'hippo'.*simplex, ipx, hipo, pdlp",
     ):
-        solve(catalog.build("paper-single", budget=0.0), "pyomo", settings={"method": "hipo"})
+        solve(catalog.build("paper-single", budget=0.0), "pyomo", settings={"method": "hippo"})

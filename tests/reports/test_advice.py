@@ -22,6 +22,12 @@ from discreet.reports.advice.prediction import POLICY, TimeModel, certainty
 LAWS = {"tilt": lambda bins: 2e-3 + 1e-5 * bins, "blahut-arimoto": lambda bins: 1e-3 + 1e-4 * bins}
 
 
+def test_rows_of_other_releases_say_nothing_about_those_that_are_installed():
+    measured = row(sensor(16), "conic", 1.0)
+    assert len(observations_of([measured])) == 1
+    assert observations_of([replace(measured, environment="clarabel==0.3.0")]) == []
+
+
 def test_the_features_of_a_problem_are_those_of_its_row():
     for problem in (
         sensor(16),

@@ -339,7 +339,7 @@ def test_other_backends_are_left_out_and_change_no_number(opened, some):
     names = {"tilt", "conic:solver=scs"}
     for section in ("performance", "data"):
         assert {line["contestant"] for line in shown[section]["lines"]} == names
-    for section in ("claims", "precision", "failures"):
+    for section in ("ranking", "claims", "precision", "failures"):
         assert shown[section] == [each for each in wanted[section] if each["contestant"] in names]
     assert shown["means"]["rows"] == [
         mean for mean in wanted["means"]["rows"] if mean["contestant"] in names
@@ -426,6 +426,7 @@ def test_empty_filters_leave_a_sentence_in_every_section(opened):
         sentence = ".body li" if section == "limitations" else ".empty"
         assert screen.tab.query_selector(f"#{section} {sentence}") is not None, section
         assert screen.tab.query_selector(f"#{section} table") is None, section
+    assert screen.tab.query_selector("#limitations li") is not None
 
 
 def test_the_row_behind_a_mark_is_told_by_pointer_and_by_keyboard(opened):

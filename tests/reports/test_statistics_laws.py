@@ -30,7 +30,6 @@ from discreet.reports.statistics.claims import (
 )
 from discreet.reports.statistics.numbers import report_numbers
 from discreet.reports.statistics.profiles import data_profiles, performance_profiles
-from discreet.reports.statistics.ranking import rank_contestants
 from discreet.reports.statistics.scaling import (
     WIDEST,
     CostCurve,
@@ -97,35 +96,6 @@ def test_profiles_rise_from_nothing_to_at_most_one_and_somebody_is_best(rows):
     if any(row.certified for row in rows):
         assert sum(profile.share(1.0) for profile in ratios) >= 1.0 - 1e-12
         assert all(value >= 1.0 for profile in ratios for value in profile.at)
-
-
-@given(studies())
-def test_a_ranking_counts_every_task_and_somebody_is_the_fastest(rows):
-    ranks = rank_contestants(trials(rows))
-    tasks = len({row.problem_hash for row in rows})
-    assert [rank.tasks for rank in ranks] == [tasks] * len(ranks)
-    assert sum(rank.solved for rank in ranks) == sum(row.certified for row in rows)
-    assert [rank.solved for rank in ranks] == sorted((r.solved for r in ranks), reverse=True)
-    slowdowns = [rank.slowdown for rank in ranks if rank.solved]
-    assert all(each >= 1.0 for each in slowdowns)
-    assert all(math.isnan(rank.slowdown) for rank in ranks if not rank.solved)
-    if len(ranks) == 1:
-        assert slowdowns in ([], [1.0])
-
-
-def test_a_wrong_claim_puts_a_solver_below_another_that_solved_as_many():
-    wrong = {"claimed": "optimal", "upper": 0.3, "lower": 0.2}
-    rows = [
-        measured("a", 2, 1.0),
-        measured("a", 4, certified=False, **wrong),
-        measured("b", 2, 4.0),
-        measured("b", 4, certified=False),
-        measured("b", 8, budget_nats=0.0),
-    ]
-    first, second, perfect = rank_contestants(trials(rows))
-    assert (first.contestant, first.wrong, first.slowdown) == ("b", 0, 4.0)
-    assert (second.contestant, second.wrong, second.slowdown) == ("a", 1, 1.0)
-    assert (perfect.problems, perfect.contestant) == ("perfect privacy", "b")
 
 
 @given(st.lists(st.floats(0.0, 1e6), min_size=1, max_size=20), st.floats(0.0, 1e3))

@@ -5,6 +5,9 @@ Method: the linear programs of `lowering` (whitened equations, variables sqrt(w_
 backend `highs`, passed as sparse arrays through OR-Tools' model builder. Row duals become the tilt.
 Without a constraint (budget inf) the program has no privacy equations.
 
+It runs in a process of its own, since the libhighs of OR-Tools and that of highspy break each
+other.
+
 Source: L. Perron, V. Furnon, "OR-Tools", Google, 2024, developers.google.com/optimization; its
 guide "Advanced LP solving" and the comments of glop/parameters.proto for the settings.
 
@@ -15,19 +18,26 @@ linear; no number of iterations, which the model builder does not pass on. Toler
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, Setting, is_late, point_of
+from discreet.backends.lowering import (
+    LinearProgram,
+    Lowered,
+    Program,
+    Setting,
+    is_late,
+    point_of,
+)
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
+from discreet.backends.process import call
 from discreet.measures.registry import LINEAR
+from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
-
-if TYPE_CHECKING:
-    from ortools.linear_solver.python.model_builder_helper import ModelBuilderHelper
 
 
 class Glop(Unlifted):
@@ -64,51 +74,52 @@ class Glop(Unlifted):
         ),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[ModelBuilderHelper, str]:
-        """Return the program as a ModelBuilderHelper, and the settings in GLOP's text format."""
-        from ortools.linear_solver.python import model_builder_helper
-        from scipy import sparse
-
+    def lower(self, problem: Problem, options: Options) -> Lowered[LinearProgram, str]:
+        """Return the linear program, and the settings in GLOP's text format."""
         program = Program.linear(problem)
-        arrays = program.linear_program()
-        model = model_builder_helper.ModelBuilderHelper()
-        fill: Any = model.fill_model_from_sparse_data  # its stub lacks an argument
-        fill(
-            arrays.least,
-            arrays.most,
-            arrays.cost,
-            arrays.low,
-            arrays.high,
-            sparse.csr_matrix(arrays.matrix),
-        )
         settings = native(self.tuning, options, problem.N, "max_number_of_iterations", "")
-        return Lowered(
-            program, model, " ".join(f"{name}: {_text(value)}" for name, value in settings.items())
-        )
+        words = " ".join(f"{name}: {_text(value)}" for name, value in settings.items())
+        return Lowered(program, program.linear_program(), words)
 
-    def solve(self, lowered: Lowered[ModelBuilderHelper, str], options: Options) -> Raw[Answer]:
-        """Run GLOP; `claimed` is its status. Raises Interrupted at the time limit, BackendError
-        without a point.
+    def solve(self, lowered: Lowered[LinearProgram, str], options: Options) -> Raw[Answer]:
+        """Run GLOP in a process without highspy; `claimed` is its status. Raises Interrupted at the
+        time limit, BackendError without a point.
         """
-        from ortools.linear_solver.python import model_builder_helper
+        limit = options.time_limit
+        found: _Found = call(f"{__name__}:run", (lowered.model, lowered.options, limit), limit)
+        late = found.claimed != "OPTIMAL" and is_late(options, found.seconds)
+        variables = point_of("GLOP", found.claimed, late, options, found.variables)
+        return Raw(found.claimed, lowered.program.answer(variables, -found.prices))
 
-        solver = model_builder_helper.ModelSolverHelper("glop")
-        solver.set_solver_specific_parameters(lowered.options)
-        if options.time_limit is not None:
-            solver.set_time_limit_in_seconds(options.time_limit)
-        started = time.perf_counter()
-        solver.solve(lowered.model)
-        seconds = time.perf_counter() - started
-        claimed = f"{solver.status().name} {solver.status_string()}".strip()
-        late = claimed != "OPTIMAL" and is_late(options, seconds)
-        variables = point_of(
-            "GLOP",
-            claimed,
-            late,
-            options,
-            solver.variable_values() if solver.has_solution() else None,
-        )
-        return Raw(claimed, lowered.program.answer(variables, -np.asarray(solver.dual_values())))
+
+class _Found(NamedTuple):
+    claimed: str
+    seconds: float
+    variables: Array | None
+    prices: Array
+
+
+def run(
+    send: Callable[[_Found], None], arrays: LinearProgram, settings: str, limit: float | None
+) -> None:
+    """Solve a linear program by GLOP, and send what it found."""
+    from ortools.linear_solver.python import model_builder_helper
+    from scipy import sparse
+
+    model = model_builder_helper.ModelBuilderHelper()
+    fill: Any = model.fill_model_from_sparse_data  # its stub lacks an argument
+    matrix = sparse.csr_matrix(arrays.matrix)
+    fill(arrays.least, arrays.most, arrays.cost, arrays.low, arrays.high, matrix)
+    solver = model_builder_helper.ModelSolverHelper("glop")
+    solver.set_solver_specific_parameters(settings)
+    if limit is not None:
+        solver.set_time_limit_in_seconds(limit)
+    started = time.perf_counter()
+    solver.solve(model)
+    seconds = time.perf_counter() - started
+    claimed = f"{solver.status().name} {solver.status_string()}".strip()
+    variables = np.asarray(solver.variable_values()) if solver.has_solution() else None
+    send(_Found(claimed, seconds, variables, np.asarray(solver.dual_values())))
 
 
 def _text(value: Setting) -> str:

@@ -19,6 +19,7 @@ are solved by MUMPS, the only solver in CasADi's wheels; solvers that need a lic
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -93,22 +94,17 @@ class Ipopt(Unlifted):
         import casadi
 
         program = Program.of(problem)
-        arrays = program.linear_program()
-        x = casadi.MX.sym("x", arrays.cost.size)
-        form, derivatives = _functions(program, arrays, x)
+        smooth = SmoothProgram.of(program)
         settings: Any = {
             "print_time": False,
             "ipopt": native(self.tuning, options, problem.N, "max_iter", "max_wall_time"),
         }
-        solver = casadi.nlpsol("peer", "ipopt", form, settings | derivatives)
-        smooth = form["g"].size1() - arrays.low.size
+        solver = casadi.nlpsol("peer", "ipopt", smooth.form, settings | smooth.derivatives)
         arguments = {
-            "x0": np.append(
-                program.uniform_start(), np.zeros(arrays.cost.size - sum(program.sizes))
-            ),
-            "lbx": arrays.least,
-            "lbg": np.append(arrays.low, [-math.inf] * smooth),
-            "ubg": np.append(arrays.high, [0.0] * smooth),
+            "x0": smooth.start,
+            "lbx": smooth.least,
+            "lbg": smooth.low,
+            "ubg": smooth.high,
         }
         return Lowered(program, solver, arguments)
 
@@ -125,6 +121,41 @@ class Ipopt(Unlifted):
         variables = point_of("IPOPT", claimed, late, options, np.asarray(found["x"]).ravel())
         answer = lowered.program.answer(variables, np.asarray(found["lam_g"]).ravel())
         return Raw(claimed, answer, int(statistics["iter_count"]))
+
+
+@dataclass(frozen=True)
+class SmoothProgram:
+    """min f(x) with low ≤ g(x) ≤ high and x ≥ least, and where to start.
+
+    form          x, f and g as CasADi expressions
+    derivatives   CasADi functions by the names that its nlpsol gives them: grad_f, jac_g, and
+                  hess_lag, the upper triangle
+    """
+
+    form: dict[str, casadi.MX]
+    derivatives: dict[str, casadi.Function]
+    start: Array
+    least: Array
+    low: Array
+    high: Array
+
+    @classmethod
+    def of(cls, program: Program) -> SmoothProgram:
+        """The smooth program of a program."""
+        import casadi
+
+        arrays = program.linear_program()
+        x = casadi.MX.sym("x", arrays.cost.size)
+        form, derivatives = _functions(program, arrays, x)
+        smooth = form["g"].size1() - arrays.low.size
+        return cls(
+            form,
+            derivatives,
+            np.append(program.uniform_start(), np.zeros(arrays.cost.size - sum(program.sizes))),
+            arrays.least,
+            np.append(arrays.low, [-math.inf] * smooth),
+            np.append(arrays.high, [0.0] * smooth),
+        )
 
 
 def _functions(

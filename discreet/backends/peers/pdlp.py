@@ -6,6 +6,9 @@ for PDLP's own Python interface: primal–dual hybrid gradient with adaptive ste
 preconditioning and presolve. The dual iterate becomes the tilt. Without a constraint (budget inf)
 the program has no privacy equations.
 
+It runs in a process of its own, since the libhighs of OR-Tools and that of highspy break each
+other.
+
 Source: D. Applegate et al., "Practical large-scale linear programming using primal-dual hybrid
 gradient", NeurIPS 2021, and "PDLP: a practical first-order method for large-scale linear
 programming", arXiv:2501.07018; the comments of solvers.proto.
@@ -18,15 +21,18 @@ rule, 10⁴ to 10⁶ iterations certify ten outcomes; at a ten-thousandth, 5 s a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, Setting, point_of
+from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
+from discreet.backends.process import call
 from discreet.measures.registry import LINEAR
+from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -90,39 +96,54 @@ class Pdlp(Unlifted):
 
     def lower(
         self, problem: Problem, options: Options
-    ) -> Lowered[QuadraticProgram, PrimalDualHybridGradientParams]:
-        """Return the program as a pdlp.QuadraticProgram without quadratic part, and the
-        parameters.
-        """
+    ) -> Lowered[LinearProgram, dict[str, Setting]]:
+        """Return the linear program, and the parameters by the paths of their fields."""
         program = Program.linear(problem)
         limits = (f"termination_criteria.{name}_limit" for name in ("iteration", "time_sec"))
         settings = native(self.tuning, options, problem.N, *limits)
-        return Lowered(program, _model(program), _parameters(settings))
+        return Lowered(program, program.linear_program(), settings)
 
     def solve(
-        self, lowered: Lowered[QuadraticProgram, PrimalDualHybridGradientParams], options: Options
+        self, lowered: Lowered[LinearProgram, dict[str, Setting]], options: Options
     ) -> Raw[Answer]:
-        """Run PDLP; `claimed` is its termination reason. Raises Interrupted at the time limit,
-        BackendError otherwise.
+        """Run PDLP in a process without highspy; `claimed` is its termination reason. Raises
+        Interrupted at the time limit, BackendError otherwise.
         """
-        from ortools.pdlp.python import pdlp
-
-        found = pdlp.primal_dual_hybrid_gradient(lowered.model, lowered.options)
-        log = found.solve_log
-        reasons = log.DESCRIPTOR.fields_by_name["termination_reason"].enum_type.values_by_number
-        claimed = reasons[log.termination_reason].name.removeprefix("TERMINATION_REASON_")
-        variables = np.asarray(found.primal_solution)
-        whole = variables if variables.size == lowered.model.objective_vector.size else None
-        variables = point_of("PDLP", claimed, claimed == "TIME_LIMIT", options, whole)
-        answer = lowered.program.answer(variables, -np.asarray(found.dual_solution))
-        return Raw(claimed, answer, int(log.iteration_count))
+        request = lowered.model, lowered.options
+        found: _Found = call(f"{__name__}:run", request, options.time_limit)
+        whole = found.variables if found.variables.size == lowered.model.cost.size else None
+        late = found.claimed == "TIME_LIMIT"
+        variables = point_of("PDLP", found.claimed, late, options, whole)
+        answer = lowered.program.answer(variables, -found.prices)
+        return Raw(found.claimed, answer, found.iterations)
 
 
-def _model(program: Program) -> QuadraticProgram:
+class _Found(NamedTuple):
+    claimed: str
+    variables: Array
+    prices: Array
+    iterations: int
+
+
+def run(
+    send: Callable[[_Found], None], arrays: LinearProgram, settings: dict[str, Setting]
+) -> None:
+    """Solve a linear program by PDLP, and send what it found."""
+    from ortools.pdlp.python import pdlp
+
+    found = pdlp.primal_dual_hybrid_gradient(_model(arrays), _parameters(settings))
+    log = found.solve_log
+    reasons = log.DESCRIPTOR.fields_by_name["termination_reason"].enum_type.values_by_number
+    claimed = reasons[log.termination_reason].name.removeprefix("TERMINATION_REASON_")
+    variables = np.asarray(found.primal_solution)
+    prices = np.asarray(found.dual_solution)
+    send(_Found(claimed, variables, prices, int(log.iteration_count)))
+
+
+def _model(arrays: LinearProgram) -> QuadraticProgram:
     from ortools.pdlp.python import pdlp
     from scipy import sparse
 
-    arrays = program.linear_program()
     model = pdlp.QuadraticProgram()
     model.resize_and_initialize(arrays.cost.size, arrays.low.size)
     model.objective_vector = arrays.cost

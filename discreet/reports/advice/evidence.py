@@ -231,15 +231,17 @@ class Observation:
 
 
 def observations_of(rows: Iterable[Measurement], *, local: bool = False) -> list[Observation]:
-    """Group rows by option and instance. Rows of `auto`, and of backends that were absent or did
-    not serve the instance, are left out.
+    """Group rows by option and instance. Rows of `auto`, of backends that were absent or did not
+    serve the instance, and of environments with other releases are left out.
     """
     rows = list(rows)
     control = control_of(rows)
     tried = (
         row
         for row in rows
-        if row.backend != "auto" and row.status not in (Status.ABSENT, Status.UNSUPPORTED)
+        if row.backend != "auto"
+        and row.status not in (Status.ABSENT, Status.UNSUPPORTED)
+        and not row.environment
     )
 
     def option(row: Measurement) -> Option:

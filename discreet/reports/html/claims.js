@@ -1,9 +1,4 @@
-/* The ranking, and claim against truth: what every answer that its backend called solved really leaks. */
-
-function rankingSection({ ranking }) {
-  if (!ranking.length) return [empty("The filters leave no attempt, so there is nothing to rank.")];
-  return [recordTable("Solvers ranked within each class of problems", "ranking", ranking)];
-}
+/* Claim against truth: what every answer that its backend called solved really leaks. */
 
 function claimsSection({ claims, rows }) {
   if (!claims.length) return [empty("The filters leave no attempt, so there are no claims to judge.")];

@@ -188,7 +188,7 @@ def page_data(
     }
     data = {
         "source": source,
-        "ranking": wording.RANKING,
+        "ranked": wording.RANKING,
         "limitations": [*wording.STUDY_LIMITATIONS, wording.KNOWN],
         "marks": "".join(words for words, used in marks.items() if used),
         "rows": _columns(rows, _ROW, others),

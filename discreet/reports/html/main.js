@@ -1,7 +1,7 @@
 /* The page: its sections, drawn anew whenever the filters change. */
 
 const SECTIONS = [
-  { id: "ranking", title: "Which solver should I use?", make: rankingSection, lead: DATA.ranking },
+  { id: "ranking", title: "Which solver should I use?", make: rankingSection, lead: DATA.ranked },
   { id: "claims", title: "Claim against truth", make: claimsSection,
     lead: "A claim is a backend calling its answer solved (“optimal”). It is true when the judge certified the gap asked for, within the budget; the correct rate is true claims ÷ claims." },
   { id: "problems", title: "Problem by problem", make: problemSection },
@@ -14,7 +14,7 @@ const SECTIONS = [
     lead: "Certified brackets of one problem hold the same optimum, so none may exclude another. At budget 0 each is about estimators that are private within a number of its own." },
   { id: "failures", title: "What was not certified, and why", make: failureSection },
   ...(ASV.length ? [{ id: "commits", title: "Over commits", make: commitsSection }] : []),
-  { id: "limitations", title: "Limitations", make: limitationSection },
+  { id: "limitations", title: "Limitations", make: limitationsSection },
   { id: "origin", title: "Measured on", make: originSection },
 ];
 

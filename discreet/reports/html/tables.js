@@ -1,4 +1,4 @@
-/* Agreement, failures, and what it was measured on. */
+/* The ranking, agreement, failures, limitations, and what it was measured on. */
 
 function agreementSection({ agreement }) {
   const { against } = agreement;
@@ -19,6 +19,12 @@ function agreementSection({ agreement }) {
     make("p", { class: "aside" }, "Each cell: on how many of the problems that both answered neither bracket excludes the other; Δ is the largest difference of the error probabilities.")];
 }
 
+function rankingSection({ ranking }) {
+  return [ranking.length ? recordTable("Tasks solved, wrong claims and relative seconds", "ranking", ranking) : empty("The filters leave no attempt, so there is nothing to rank.")];
+}
+
+const limitationsSection = () => [make("ul", { class: "aside" }, DATA.limitations.map((words) => make("li", {}, words)))];
+
 function failureSection({ failures, rows }) {
   if (!rows.length) return [empty("The filters leave no attempt, so nothing failed.")];
   const tried = failures.filter((group) => !NOT_TRIED.has(group.status));
@@ -28,8 +34,6 @@ function failureSection({ failures, rows }) {
     skipped.length ? folded(`Not tried: ${plural(count(rows, (row) => NOT_TRIED.has(row.status)), "attempt")} outside a backend's reach or without its library`, recordTable("Not tried, and why", "failures", skipped)) : null,
   ];
 }
-
-const limitationSection = () => [make("ul", {}, DATA.limitations.map((line) => make("li", {}, line)))];
 
 const chip = (status) => make("span", { class: `chip ${status}`, title: DATA.statuses[status] }, status);
 

@@ -2,6 +2,7 @@
 measurements.
 
 trials       repeats taken together: what every comparison counts; which times may be compared
+ranking      which solver to use: tasks solved, wrong claims and seconds, by class of problem
 claims       what a backend's word claims, how often it was true, and why attempts failed
 profiles     performance and data profiles
 aggregates   shifted geometric means with intervals and penalties; the noise floor

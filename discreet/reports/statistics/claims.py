@@ -38,7 +38,8 @@ def claims_success(claimed: str) -> bool:
         "`gtol` termination condition is satisfied",  # trust-constr: first-order conditions
         "`xtol` termination condition is satisfied",  # trust-constr calls both a success
         "solve_succeeded",  # IPOPT
-        "solved",  # Clarabel, SCS
+        "solved",  # Clarabel, SCS, Moreau
+        "success feasible_kkt_point",  # Uno
     }
     word = claimed.strip().lower().rstrip(". ")
     bare = word.partition(" (")[0]

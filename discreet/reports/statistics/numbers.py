@@ -21,7 +21,7 @@ from discreet.reports.statistics.claims import (
     failure_groups,
 )
 from discreet.reports.statistics.profiles import data_profiles, performance_profiles
-from discreet.reports.statistics.ranking import rank_contestants
+from discreet.reports.statistics.ranking import CLASSES, ranking
 from discreet.reports.statistics.scaling import sweeps
 from discreet.reports.statistics.trials import (
     NOT_TRIED,
@@ -37,13 +37,12 @@ from discreet.showing.data import plain
 
 TABLES = {
     "ranking": {
-        "problems": "problems",
         "backend": "contestant",
-        "tasks": "tasks",
-        "tried": "tried",
         "solved": "solved",
+        "of": "tasks",
         "wrong claims": "wrong",
-        "seconds ÷ fastest": "slowdown",
+        "seconds ÷ best": "seconds_over_best",
+        **{words: name for name, words in CLASSES.items()},
     },
     "claims": {
         "backend": "contestant",
@@ -107,7 +106,12 @@ def statistics_of(rows: Sequence[Measurement], control: float | None = None) -> 
     kept = [trial for trial in found if trial.kept]
     return {
         "summary": _summary(ordered, found, claims),
-        "ranking": rank_contestants(found),
+        "ranking": [
+            {"contestant": rank.contestant, "tasks": rank.tasks, "solved": rank.solved}
+            | {"wrong": rank.wrong, "seconds_over_best": rank.seconds_over_best}
+            | dict(rank.classes)
+            for rank in ranking(found)
+        ],
         "claims": [plain(record) | {"correct_rate": record.correct_rate} for record in claims],
         "leaks": [
             {"contestant": row.label, "instance": row.instance, "gap": row.gap_target}
