@@ -14,7 +14,6 @@ from discreet.cli.flags import Force, Json, column_names, flag, number, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, People, by_column, check_column
 from discreet.errors import InputError
 from discreet.people.labels import TOGETHER
-from discreet.showing.values import Facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,7 +112,7 @@ def fit(
     from discreet.people.folder import CARD, NAMES, key_path
     from discreet.people.graph import libraries
     from discreet.people.saving import check_key_place
-    from discreet.reports.card import card_data
+    from discreet.reports.card import card_data, main_facts
     from discreet.reports.outputs import check_folder
 
     check_folder(out, PROSPECTS if frontier else NAMES, inputs=[people], overwrite=force)
@@ -166,7 +165,7 @@ def fit(
         card = card_data(private.save(out, features, facts=facts, overwrite=force).document)
     screen.show(
         lambda: {"folder": out, **card},
-        lambda _: [_facts(out, card), private.statement_][:: -1 if private.constant_ else 1],
+        lambda _: [main_facts(card, out), private.statement_][:: -1 if private.constant_ else 1],
         as_json=as_json,
     )
     screen.say(
@@ -270,25 +269,3 @@ def _labels(people: str, table: Columns, name: str, missing: bool = False) -> An
             f"{int(lost.argmax()) + 1}; leave these people out"
         )
     return column.astype(str) if column.dtype.kind == "O" and not lost.any() else column
-
-
-def _facts(out: str, card: dict[str, Any]) -> Facts:
-    """What is worth knowing at once."""
-    from discreet.reports.card import asked_budgets
-
-    people = card["people"]
-    model = card["model"]
-    data = card["data"]
-    facts = [
-        ("people", f"{data['people']:,}, of whom {data['calibration people']:,} were kept apart")
-    ]
-    if people:
-        leaks = {f"leakage{each.about}": each.of(people)["leakage"] for each in asked_budgets(card)}
-        facts += [
-            (name, f"{limits['estimate']:.4g} ({limits['low']:.4g} to {limits['high']:.4g})")
-            for name, limits in ({"errors": people["error"]} | leaks).items()
-            if limits is not None
-        ]
-    if model:
-        facts.append(("in the model", f"{model['status']}; errs {model['error_probability']:.6g}"))
-    return Facts(out, facts)

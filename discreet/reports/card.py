@@ -77,7 +77,7 @@ def card_page(rule: Mapping[str, Any]) -> str:
     ]
     return document(
         "Card of a private rule",
-        lead=html(lead) + cards(_top(card, budgets)),
+        lead=html(lead) + cards(main_facts(card)),
         body=f'<main id="results">{html(sections)}</main>',
         footer="<p>Nothing is loaded from anywhere. The same facts stand in card.json, and signed "
         "in rule.json. “Certified” "
@@ -147,9 +147,10 @@ def _confidence(people: Mapping[str, Any]) -> str:
     return f"{100 * people['confidence']:g} %"
 
 
-def _top(card: Mapping[str, Any], budgets: Sequence[AskedBudget]) -> Facts:
+def main_facts(card: Mapping[str, Any], title: str = "") -> Facts:
     """The few numbers at the top."""
     people = card["people"]
+    budgets = asked_budgets(card)
     lines = []
     if (card["asked"] or {}).get("budget") is not None:
         lines += [
@@ -168,7 +169,7 @@ def _top(card: Mapping[str, Any], budgets: Sequence[AskedBudget]) -> Facts:
             odds = f"{_at_most(people['odds']['high'])} ×"
             lines.append((f"one guess changes odds by at most, {sure}", odds))
         lines.append(("people looked at", f"{people['people']:,}"))
-    return Facts("", lines)
+    return Facts(title, lines)
 
 
 def evaluation_tables(found: Mapping[str, Any], selected: str | None = None) -> list[Table]:
