@@ -266,13 +266,13 @@ def entries() -> tuple[Entry, ...]:
 
 def entry(name: str) -> Entry:
     """Return the entry of that name; InputError, listing the names, if there is none."""
-    registered = _ENTRIES.get(name)
-    if registered is None:
+    found = _ENTRIES.get(name)
+    if found is None:
         names = ", ".join(each.name for each in entries())
         raise InputError(
             f"the catalog has no problem {brief(name)}{nearest(name, _ENTRIES)}; it has: {names}"
         )
-    return registered
+    return found
 
 
 def build(
