@@ -147,23 +147,23 @@ def _column(stated: Mapping[str, Any]) -> BinnedColumn:
     )
 
 
-def _labels(stated: Any) -> tuple[Any, ...]:
-    if not isinstance(stated, list):
+def _labels(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list):
         raise InputError("labels are not a list")
-    found = tuple(_labels(each) if isinstance(each, list) else each for each in stated)
-    hash(found)
-    return found
+    labels = tuple(_labels(each) if isinstance(each, list) else each for each in value)
+    hash(labels)
+    return labels
 
 
-def _text(stated: Any) -> str:
-    if not isinstance(stated, str):
-        raise InputError(f"{brief(stated)} is not a text")
-    return stated
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{brief(value)} is not a text")
+    return value
 
 
-def _whole(array: NDArray[Any], what: str, least: int) -> Codes:
-    if not ((array >= least) & (array == np.floor(array)) & (array < 2.0**53)).all():
-        raise InputError(f"{what} are not all whole numbers ≥ {least}")
-    found = array.astype(np.intp)
-    found.setflags(write=False)
-    return found
+def _whole(array: NDArray[Any], what: str, minimum: int) -> Codes:
+    if not ((array >= minimum) & (array == np.floor(array)) & (array < 2.0**53)).all():
+        raise InputError(f"{what} are not all whole numbers ≥ {minimum}")
+    codes = array.astype(np.intp)
+    codes.setflags(write=False)
+    return codes

@@ -31,9 +31,9 @@ def query(path: PathLike, select: str) -> Any:
     duckdb = library()
     check_ordinary(path)
     numbered = ", file_row_number = true" if "file_row_number" in select else ""
-    found = select.replace("FROM rows", f"FROM read_parquet(?{numbered})", 1)
+    statement = select.replace("FROM rows", f"FROM read_parquet(?{numbered})", 1)
     try:
-        return duckdb.connect().execute(found, [os.fspath(path)])
+        return duckdb.connect().execute(statement, [os.fspath(path)])
     except duckdb.Error as error:
         reason = " ".join(str(error).split())
         raise FileError(

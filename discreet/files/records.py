@@ -186,10 +186,10 @@ def _own_constraint(
     if "budget" in stored.arrays:
         raise FileError(f"{where} has both budget and constraint; keep one")
     try:
-        stated = json.loads(stored.texts["constraint"])
-        if isinstance(stated, list):
-            return _terms_of(where, stated, stored.arrays), None
-        return None, _budget_of(where, stated["budget"], measure_of(stated["measure"]))
+        document = json.loads(stored.texts["constraint"])
+        if isinstance(document, list):
+            return _terms_of(where, document, stored.arrays), None
+        return None, _budget_of(where, document["budget"], measure_of(document["measure"]))
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise FileError(
             f"{where}: constraint cannot be read ({error}); write it with save_problem"
@@ -233,11 +233,11 @@ def save_problem(
     if problem.measures == (MUTUAL_INFORMATION,):
         members["budget"] = np.float64(problem.budget)
     else:  # under another name, so that no reader mistakes it for nats of mutual information
-        stated = [
+        constraints = [
             {"groups": each.sizes, "measure": str(each.measure), "budget": each.budget.amount}
             for each in problem.terms
         ]
-        members["constraint"] = np.array(json.dumps(stated))
+        members["constraint"] = np.array(json.dumps(constraints))
     if printable(where, problem.name):
         members["name"] = np.array(problem.name)
     write_archive(where, members | counted.report_members(problem.samples), overwrite=overwrite)
@@ -413,17 +413,17 @@ def _metadata(where: str, text: str) -> dict[str, Any]:
         raise ValueError(f"{constant} is not JSON")
 
     try:
-        found = json.loads(text, parse_constant=refuse)
+        document = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise FileError(
             f"{where}: metadata is not JSON ({error}); write it with save_solution"
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise FileError(
-            f"{where}: metadata is a JSON {type(found).__name__}, not an object; "
+            f"{where}: metadata is a JSON {type(document).__name__}, not an object; "
             "write it with save_solution"
         )
-    return found
+    return document
 
 
 # -- small members

@@ -129,8 +129,8 @@ class TableStream:
         wanted = ", ".join(map(_quote, self.names))
         for first in range(0, people, TOGETHER):
             among = f"file_row_number >= {first} AND file_row_number < {first + TOGETHER}"
-            found = query(self.path, f"SELECT {wanted} FROM rows WHERE {among}").fetchnumpy()
-            yield {name: _fill_missing(found[name], bool(kinds[name])) for name in self.names}
+            table = query(self.path, f"SELECT {wanted} FROM rows WHERE {among}").fetchnumpy()
+            yield {name: _fill_missing(table[name], bool(kinds[name])) for name in self.names}
 
 
 def _is_parquet(path: PathLike) -> bool:
@@ -276,12 +276,12 @@ def _texts(cells: list[str]) -> NDArray[Any]:
 
 def _read_parquet(path: PathLike, names: Sequence[str] | None) -> dict[str, NDArray[Any]]:
     shown = shown_path(path)
-    found = query(path, "SELECT * FROM rows").fetchnumpy()
-    header = list(found)
+    table = query(path, "SELECT * FROM rows").fetchnumpy()
+    header = list(table)
     places = _places(header, header if names is None else names, shown)
-    if not places or not len(found[header[0]]):
+    if not places or not len(table[header[0]]):
         raise FileError(f"{shown} has no people; give a row for each person")
-    return {name: _fill_missing(found[name], np.ma.isMaskedArray(found[name])) for name in places}
+    return {name: _fill_missing(table[name], np.ma.isMaskedArray(table[name])) for name in places}
 
 
 def _quote(name: str) -> str:
@@ -298,14 +298,14 @@ def _fill_missing(values: Any, missing: bool) -> NDArray[Any]:
     )
     if not missing:
         return np.asarray(values)
-    found = np.array(np.ma.getdata(values), dtype=object if lost is None else values.dtype)
-    found[np.ma.getmaskarray(values)] = lost
-    return found
+    column = np.array(np.ma.getdata(values), dtype=object if lost is None else values.dtype)
+    column[np.ma.getmaskarray(values)] = lost
+    return column
 
 
 def _places(header: Sequence[str], names: Sequence[str], shown: str) -> dict[str, int]:
     """Return the positions of the columns with these names; each name must occur once."""
-    found = {}
+    positions = {}
     for name in names:
         if header.count(name) > 1:
             raise FileError(
@@ -318,5 +318,5 @@ def _places(header: Sequence[str], names: Sequence[str], shown: str) -> dict[str
                 f"{shown} has no column {brief(name)}{nearest(name, header)}; it has "
                 f"{known or 'none'}"
             )
-        found[name] = header.index(name)
-    return found
+        positions[name] = header.index(name)
+    return positions

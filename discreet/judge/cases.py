@@ -131,13 +131,13 @@ class _Visit:
                     "1e150 or not a number; every p_xz and loss must be a number ≥ 0"
                 )
             counted = totals(a, loss, clear)
-        found = list[Moves]()
+        batches = list[Moves]()
 
         def decide(block: slice) -> Decisions:
             decided = self.rule.decisions(outcomes[block], a[:, block], loss[:, block])
             if self.private and decided.places.size:
                 drawn = outcomes[block][decided.places]
-                found.append(
+                batches.append(
                     Moves.of(decided, drawn, a[:, block], loss[:, block], self.p_x, self.private)
                 )
             return decided
@@ -145,7 +145,7 @@ class _Visit:
         if a.size:
             rows = self.rows if clear is None else None
             parts.append(sums_over(decide, a, loss, self.tilt, self.lift, rows))
-        moves = [Moves.joined(found)] if found else found
+        moves = [Moves.joined(batches)] if batches else batches
         return _Found(chunk.count, reduce(Sums.plus, parts), counted, last, moves)
 
 
@@ -188,11 +188,11 @@ class Case:
         self._compiled = compiled_pays(model.N) if compiled is None else compiled
         self._lift = faint_lift(model.p_x)
         self._private = PrivateRows.of(self.terms, model.p_x)
-        found = self._pass(rule, self._tilt)
-        self._sums = found.sums
-        self._last = found.last
-        self.totals = model.totals(found.totals)
-        self._plain = self._worth(rule, found)
+        result = self._pass(rule, self._tilt)
+        self._sums = result.sums
+        self._last = result.last
+        self.totals = model.totals(result.totals)
+        self._plain = self._worth(rule, result)
         self.own = self._ignoring_some(rule)
         self.blend_doubt = rule.blend_doubt(self._plain.doubt)
 
@@ -228,18 +228,18 @@ class Case:
             model.p_x,
             model.rows,
         )
-        found: _Found
+        result: _Found
         if model.rows is None:
-            found = fold(model.blocks, visit, _together, threads=self._threads, seen=seen)
+            result = fold(model.blocks, visit, _together, threads=self._threads, seen=seen)
         else:  # arrays of one chunk
-            found = visit(next(model.blocks.chunks()))
-        if found.outcomes != model.N:
+            result = visit(next(model.blocks.chunks()))
+        if result.outcomes != model.N:
             raise InputError(
-                f"the blocks hold {found.outcomes} outcomes, but the problem states "
+                f"the blocks hold {result.outcomes} outcomes, but the problem states "
                 f"{model.N}; "
                 "make the problem anew from these blocks"
             )
-        return found
+        return result
 
     def _worth(self, rule: Rule, found: _Found) -> Worth:
         """Return the worth of a rule from its pass, before blending in its share of ignored
@@ -310,8 +310,8 @@ class Case:
             zero = usable_duals(problem, None, None)
             yield Duals(*zero, problem.least(*zero, error, None))
         if self._tilt.any() or not self.answer.explicit:
-            found = self._sums.least(self._tilt, self._lift)
-            parts = problem.least(self._tilt, self._multipliers, error, found)
+            least_losses = self._sums.least(self._tilt, self._lift)
+            parts = problem.least(self._tilt, self._multipliers, error, least_losses)
             duals = Duals(self._tilt, self._multipliers, parts)
             yield self._correct_duals(duals) if self._model.streamed else duals
 
@@ -324,9 +324,9 @@ class Case:
             mass = float(self.totals.marginal[0][group].sum()) * (1.0 + 2.0**-30)
             parts = (*parts, -shift * mass * (1.0 + 8.0 * UNIT) - SMALLEST)
         if all(map(math.isfinite, parts)):
-            least = math.fsum(parts)
+            bound = math.fsum(parts)
             # The sum, the total and the quotient are each rounded once.
-            parts = (least / total, -4.0 * UNIT * abs(least), -SMALLEST)
+            parts = (bound / total, -4.0 * UNIT * abs(bound), -SMALLEST)
         largest = max(self.totals.constraints[1:], default=0.0)
         uneven = max(0.0, largest / total * (1.0 + 4.0 * UNIT) - 1.0)
         return Duals(*self._lower_tilt(shifts), parts, uneven)
@@ -373,13 +373,13 @@ class Case:
         """Return the groups of rows whose tilts must be lowered to be feasible for the totals of
         the pass, which may differ from those stated, and by how much.
         """
-        found = []
+        shifts = []
         for term, multiplier, group, p_x in self._groups():
             own = self._tilt[:, group]
-            stated = self._problem.p_x[group]
+            prior = self._problem.p_x[group]
             if term.measure.conditional:
-                stated = stated / (stated.sum() or 1.0)
-            if np.array_equal(p_x, stated) or term.budget.oblivious or not own.any():
+                prior = prior / (prior.sum() or 1.0)
+            if np.array_equal(p_x, prior) or term.budget.oblivious or not own.any():
                 continue
             possible = p_x > 0.0
             fitting = measure_of_tilts(term.measure, term.budget.amount, possible)
@@ -389,8 +389,8 @@ class Case:
             if term.measure.conditional:  # as in `feasible_for`
                 over += 4.0 * UNIT * float(np.abs(own).max())
             if over > 0.0:
-                found.append((group, over))
-        return found
+                shifts.append((group, over))
+        return shifts
 
     def _unseen(self) -> float:
         """Return an upper bound of how far Σ min_i F_il of the truncated outcomes lies below that

@@ -165,7 +165,7 @@ def worth_of(
     elif np.any(inexact.joint):
         ((group,),) = law.constraints
         law = Law(((replace(group, off=group.off + inexact.joint),),))
-    found = Privacy(math.inf)
+    verdict = Privacy(math.inf)
     if moves is not None:
         groups = groups_of(law, terms)
         if private.gains.size:
@@ -173,22 +173,22 @@ def worth_of(
             joint = private.extend_sums(sums.joint, lift)
             marginal = private.extend_sums(marginal, np.zeros_like(lift))
             groups += [Group(rows, each, True) for rows, each in private.gain_laws(joint, marginal)]
-        found = privacy(groups, moves, marginal, doubt, accuracy)
+        verdict = privacy(groups, moves, marginal, doubt, accuracy)
 
-    def worth(found: Privacy, law: Law) -> Worth:
-        upper = round_up(error + found.rise + inexact.loss, sums.column_error, missed)
+    def worth(verdict: Privacy, law: Law) -> Worth:
+        upper = round_up(error + verdict.rise + inexact.loss, sums.column_error, missed)
         upper *= 1.0 + 2.0 * inexact.relative
         return Worth(
-            law, error, upper, doubt, found.within, found.moves, found.shaken, private.tied
+            law, error, upper, doubt, verdict.within, verdict.moves, verdict.shaken, private.tied
         )
 
-    if private.tied and found.within == 0.0:
-        exactly = worth(found, private.without_proven(law))
+    if private.tied and verdict.within == 0.0:
+        exactly = worth(verdict, private.without_proven(law))
         if not any(exactly.leakage_ceilings[number] for number in private.tied):
             return exactly
         # The moves may let other actions gain, so the leakage of the stored answer is used.
-        found = Privacy(found.stored)
-    return worth(found, law)
+        verdict = Privacy(verdict.stored)
+    return worth(verdict, law)
 
 
 def worth_of_guess(column: Array, errors: Array, law: Law) -> Worth:
@@ -365,14 +365,14 @@ def usable_duals(
     prices = np.full(len(problem.terms), math.nan)
     if multipliers is not None:
         prices = real_numbers("multiplier", multipliers, (len(problem.terms),))
-    found = None
+    feasible = None
     if tilt is not None:
         given = real_numbers("tilt", tilt, (problem.m, problem.n))
         if given.any():
-            found = feasible_for(given, prices, problem.p_x, problem.terms)
-    if found is None or not found[0].any():
+            feasible = feasible_for(given, prices, problem.p_x, problem.terms)
+    if feasible is None or not feasible[0].any():
         return np.zeros((problem.m, problem.n)), no_multipliers(problem.terms)
-    return found
+    return feasible
 
 
 def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:

@@ -95,11 +95,11 @@ class Moves:
         p_xz = private.extend_rows(p_xz.take(decided.places, axis=1))
         columns = columns * p_xz.any(axis=0)
         base = columns.argmax(axis=0)
-        every = np.arange(columns.shape[1])
+        index = np.arange(columns.shape[1])
         room = np.minimum(columns, columns.max(axis=0) / max(1, len(columns) - 1))
-        room[base, every] = 0.0
+        room[base, index] = 0.0
         towards, place = np.nonzero(room)
-        if every.size > (most := 64 * len(p_xz)):  # for each guess; few of them are selected
+        if index.size > (most := 64 * len(p_xz)):  # for each guess; few of them are selected
             weight = room[towards, place] * np.sqrt(
                 np.square(_effect(p_xz, p_x, groups)).sum(axis=0)
             ).take(place)
@@ -173,13 +173,13 @@ def _largest_apart(vectors: Array, count: int) -> list[int]:
     if vectors.shape[1] <= count:
         return list(range(vectors.shape[1]))
     left = vectors / (np.abs(vectors).max(initial=0.0) or 1.0)
-    found = list[int]()
+    indices = list[int]()
     for _ in range(count):
         sizes = np.einsum("jk,jk->k", left, left)
-        found.append(int(sizes.argmax()))
-        direction = left[:, found[-1]] / (math.sqrt(sizes.max()) or 1.0)
+        indices.append(int(sizes.argmax()))
+        direction = left[:, indices[-1]] / (math.sqrt(sizes.max()) or 1.0)
         left -= direction[:, None] * (direction @ left)
-    return found
+    return indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,16 +237,16 @@ def privacy(
                on the law
     """
     private = [group for group in groups if group.perfect]
-    told = [
+    informative = [
         group
         for group in private
         if np.count_nonzero(group.law.p_x) > 1 and not (group.law.is_constant and doubt < math.inf)
     ]
-    if not told:
+    if not informative:
         return Privacy(0.0)
-    within = max(distance(group.law, doubt) for group in told)
+    within = max(distance(group.law, doubt) for group in informative)
     if is_private(within, doubt):
-        exactly = _exactly_private(told, groups, found, marginal, doubt, accuracy)
+        exactly = _exactly_private(informative, groups, found, marginal, doubt, accuracy)
         if exactly is not None:
             return replace(exactly, stored=within)
     return Privacy(within, stored=within)
@@ -333,19 +333,19 @@ def _equations(
     prior = (marginal[0][rows], marginal[1][rows])
     p_xz = moves.p_xz[rows]
     total = float(prior[0].sum())
-    every = np.arange(moves.room.size)
+    index = np.arange(moves.room.size)
     outcomes = law_of(
         (p_xz.T, np.zeros_like(p_xz.T)), prior, np.zeros(law.p_x.size, dtype=np.int32)
     )
-    effect = np.zeros((every.size, *law.deviation.shape))
+    effect = np.zeros((index.size, *law.deviation.shape))
     share = moves.room / total
     mass = np.where(law.mass > 0.0, law.mass, 1.0) / law.mass.sum()
-    effect[every, moves.base] = outcomes.excess * (-share / mass[moves.base])[:, None]
-    effect[every, moves.towards] = outcomes.excess * (share / mass[moves.towards])[:, None]
+    effect[index, moves.base] = outcomes.excess * (-share / mass[moves.base])[:, None]
+    effect[index, moves.towards] = outcomes.excess * (share / mass[moves.towards])[:, None]
     matrix = (
         effect.take(guesses, axis=1)
         .take(values, axis=2)
-        .reshape(every.size, guesses.size * values.size)
+        .reshape(index.size, guesses.size * values.size)
         .T
     )
     ratio = np.abs(law.ratio_minus_one())

@@ -128,10 +128,10 @@ class LocalDifferentialPrivacy(Measure):
         """
         low, high = ends(x, reach, p_x)
         largest = np.maximum(high.max(axis=1), 0.0)
-        least = np.minimum(low.min(axis=1), 0.0)
-        some = least > -1.0 + 4.0 * UNIT  # otherwise no digit of r is known
+        smallest = np.minimum(low.min(axis=1), 0.0)
+        some = smallest > -1.0 + 4.0 * UNIT  # otherwise no digit of r is known
         return np.asarray(
-            np.divide(largest - least, 1.0 + least, out=np.full(len(x), np.inf), where=some)
+            np.divide(largest - smallest, 1.0 + smallest, out=np.full(len(x), np.inf), where=some)
         )
 
     def slope(self, x: Array, p_x: Array) -> Array:
@@ -198,12 +198,14 @@ class PointwiseInformation(Divergence):
 
         lift = MaxLift().rates_ceiling(region.single_ends(), region).reshape(len(region.low), -1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            least = region.least_mean(region.low)
-            c = np.linspace(least, region.largest_mean(region.high), _CENTRES)[:, :, None]
+            smallest_mean = region.least_mean(region.low)
+            c = np.linspace(smallest_mean, region.largest_mean(region.high), _CENTRES)[:, :, None]
             about = np.maximum(kl_div(region.low, c), kl_div(region.high, c))
-            each = region.largest_mean(about).min(axis=0) / least
+            each = region.largest_mean(about).min(axis=0) / smallest_mean
         return float(
-            np.minimum(np.log1p(lift.max(axis=1)), np.where(least > 0.0, each, np.inf)).max()
+            np.minimum(
+                np.log1p(lift.max(axis=1)), np.where(smallest_mean > 0.0, each, np.inf)
+            ).max()
         )
 
     def least_leakage(self, region: Region) -> float:

@@ -204,16 +204,16 @@ class GLeakage(BestAction):
             program = np.column_stack(
                 [np.vstack([-rows[others].T, np.ones(others.size)]), [*[-1.0] * t.size, 0.0]]
             )
-            found = run(
+            solution = run(
                 np.append(np.zeros(others.size), 1.0),
                 program,
                 np.append(-t, most),
                 bounds=bounds,
                 options=options,
             ).x
-            if found is None:
+            if solution is None:
                 continue
-            for weights in (found[:-1], _polish_weights(rows[others].T, t, most, found)):
+            for weights in (solution[:-1], _polish_weights(rows[others].T, t, most, solution)):
                 own = size[i] * np.maximum(weights, 0.0)
                 own *= min(
                     1.0,
@@ -304,18 +304,20 @@ class OtherActions(BestAction):
         return self.whole.support(tilt, p_x, multiplier, level)
 
 
-def _polish_weights(columns: Array, t: Array, most: float, found: Array) -> Array:
+def _polish_weights(columns: Array, t: Array, most: float, solution: Array) -> Array:
     """Solve the equations that are active at the solution of a linear program for weights that are
     accurate to the last digits.
 
-    columns [n, k], found: weights [k] and κ. The program is solved within 1e-10, so a value within
-    1e-8 of a bound counts as active.
+    columns    coefficients [n, k] of the weights
+    solution   weights [k] and κ from the linear program
+
+    The program is solved within 1e-10, so a value within 1e-8 of a bound counts as active.
     """
-    weights = found[:-1]
-    kappa = found[-1]
-    near = 1e-8 * (1.0 + np.abs(found).max())
-    used = weights > near
-    tight = t - columns @ weights > kappa - near
+    weights = solution[:-1]
+    kappa = solution[-1]
+    tolerance = 1e-8 * (1.0 + np.abs(solution).max())
+    used = weights > tolerance
+    tight = t - columns @ weights > kappa - tolerance
     system = np.column_stack([columns[tight][:, used], np.ones(np.count_nonzero(tight))])
     right = t[tight]
     if weights.sum() > most * (1.0 - 1e-8):

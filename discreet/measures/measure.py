@@ -384,22 +384,22 @@ def remainder(x: Array, power: float) -> Array:
     """Return (1 + x)₊^power − 1 − power·x ≥ 0 for power > 1, with a small relative error; inf on
     overflow.
     """
-    near = np.abs(x) * (power + 1.0) < 0.1
-    small = np.where(near, x, 0.0)
+    is_small = np.abs(x) * (power + 1.0) < 0.1
+    small = np.where(is_small, x, 0.0)
     term = np.ones_like(x)
     series = np.zeros_like(x)
     for k in range(1, 14):
         term = term * small * ((power - k + 1.0) / k)
         if k > 1:
             series = series + term
-    kept = np.where(near, 0.0, x)
+    kept = np.where(is_small, 0.0, x)
     log = np.log1p(np.maximum(kept, -1.0 + UNIT))
     far = np.where(
         kept > -1.0,
         (1.0 + kept) * np.expm1((power - 1.0) * log) - (power - 1.0) * kept,
         -1.0 - power * kept,
     )
-    return np.where(near, series, far)
+    return np.where(is_small, series, far)
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -58,8 +58,10 @@ def phi_divergence(x: Array) -> Array:
         return np.array([_phi(each) for each in x.ravel().tolist()]).reshape(x.shape)
     x = np.maximum(x, -1.0)
     far = (1.0 + x) * np.log1p(np.maximum(x, -1.0 + UNIT)) - x  # 0 log 0 = 0
-    near = np.minimum(np.maximum(x, -_SERIES_BELOW), _SERIES_BELOW)
-    return np.where(near == x, near * near * np.polynomial.polynomial.polyval(near, _SERIES), far)
+    clipped = np.minimum(np.maximum(x, -_SERIES_BELOW), _SERIES_BELOW)
+    return np.where(
+        clipped == x, clipped * clipped * np.polynomial.polynomial.polyval(clipped, _SERIES), far
+    )
 
 
 def _phi(x: float) -> float:

@@ -68,14 +68,14 @@ class Region:
         """
         n = self.people.size // self.given
         names = ("people", "rates", "low", "high", "shares", "share_low", "share_high")
-        found = []
+        regions = []
         for value in range(self.given):
             own = slice(value * n, (value + 1) * n)
             odds = None if self.odds is None else self.odds[value : value + 1]
             columns: dict[str, Any] = {name: getattr(self, name)[..., own] for name in names}
             limits = {name: getattr(self, name) for name in ("radius", "power", "evidence")}
-            found.append(Region(**columns, **limits, odds=odds))
-        return found
+            regions.append(Region(**columns, **limits, odds=odds))
+        return regions
 
     def diluted(self, share: float, towards: Array) -> Region:
         """Return the region of the law if, with probability `share`, the guess is drawn from
@@ -150,8 +150,10 @@ class Region:
         """Return upper bounds of values [k] ≥ 0 divided by the masses of guesses with these rates
         [k, n]; 0 for a guess that is never made.
         """
-        least = self.least_mean(rates)
-        ratio = np.divide(values, least, out=np.full(len(values), np.inf), where=least > 0.0)
+        smallest_mass = self.least_mean(rates)
+        ratio = np.divide(
+            values, smallest_mass, out=np.full(len(values), np.inf), where=smallest_mass > 0.0
+        )
         return np.where(rates.any(axis=1), ratio, 0.0)
 
     def least_sum(self, price: Array) -> float:
@@ -235,13 +237,13 @@ def odds_boxes(low: Array, high: Array, odds: Array) -> tuple[Array, Array, Arra
     v is empty.
     """
     w = np.linspace(low[:, 0], high[:, 0], _PIECES + 1, axis=1)
-    least, most = (np.exp(np.clip(each, -745.0, 709.0)) for each in odds.T)
+    smallest_odds, largest_odds = (np.exp(np.clip(each, -745.0, 709.0)) for each in odds.T)
     first, last = w[:, :-1], w[:, 1:]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        v_low = first / (first + (1.0 - first) * most[:, None])
-        v_high = last / (last + (1.0 - last) * least[:, None])
-    v_low = np.where(most[:, None] < np.exp(709.0), v_low, 0.0)
-    v_high = np.where(least[:, None] > np.exp(-745.0), v_high, 1.0)
+        v_low = first / (first + (1.0 - first) * largest_odds[:, None])
+        v_high = last / (last + (1.0 - last) * smallest_odds[:, None])
+    v_low = np.where(largest_odds[:, None] < np.exp(709.0), v_low, 0.0)
+    v_high = np.where(smallest_odds[:, None] > np.exp(-745.0), v_high, 1.0)
     return first, last, np.maximum(v_low, low[:, 1:]), np.minimum(v_high, high[:, 1:])
 
 

@@ -42,10 +42,10 @@ class TotalVariation(Measure):
         """Return an upper bound ≤ 1. For each guess, the mass above the mean equals the mass below
         it, so the smaller bound of the two counts.
         """
-        least = region.least_mean(region.low)[:, None]
-        most = region.largest_mean(region.high)[:, None]
-        above = region.largest_mean(np.maximum(region.high - least, 0.0))
-        below = region.largest_mean(np.maximum(most - region.low, 0.0))
+        smallest = region.least_mean(region.low)[:, None]
+        largest = region.largest_mean(region.high)[:, None]
+        above = region.largest_mean(np.maximum(region.high - smallest, 0.0))
+        below = region.largest_mean(np.maximum(largest - region.low, 0.0))
         return min(1.0, float(np.minimum(above, below).sum()))
 
     def level_from_information(self, information: Callable[[], float]) -> float:

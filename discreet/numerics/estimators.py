@@ -62,9 +62,9 @@ class Decisions:
 
     def matrix(self) -> Array:
         """Return the estimator as a matrix [m, B]."""
-        found = self.certain.copy()
-        found[:, self.places] = self.columns
-        return found
+        estimator = self.certain.copy()
+        estimator[:, self.places] = self.columns
+        return estimator
 
     def chosen(self, values: Array) -> Array:
         """Return the values [B] of the certain guesses, for values [m, B]; 0 where the guess is
@@ -131,12 +131,12 @@ def summing_to_one(estimator: Array) -> Array:
     """Return a normalised estimator [m, N] whose entries are multiples of 2⁻⁵³ and whose columns
     sum to one exactly; the likeliest entry is one minus the others.
     """
-    found = np.rint(estimator / UNIT) * UNIT
-    every = np.arange(estimator.shape[1])
-    likeliest = found.argmax(axis=0)
-    found[likeliest, every] = 0.0
-    found[likeliest, every] = 1.0 - found.sum(axis=0)
-    return np.asarray(found)
+    rounded = np.rint(estimator / UNIT) * UNIT
+    index = np.arange(estimator.shape[1])
+    likeliest = rounded.argmax(axis=0)
+    rounded[likeliest, index] = 0.0
+    rounded[likeliest, index] = 1.0 - rounded.sum(axis=0)
+    return np.asarray(rounded)
 
 
 def column_error(estimator: Array) -> float:

@@ -79,9 +79,9 @@ def strip_sums(
     limit = per_mass, per_loss, tiny
     rows = (*flat(p_xz), *flat(loss))
     tilt = np.array(tilt, order="C")  # another memory order would be compiled again
-    found = _kernel()(count, *rows, tilt, *limit, group, sums, counts, unclear, weights)
+    unclear_count = _kernel()(count, *rows, tilt, *limit, group, sums, counts, unclear, weights)
     high, low = np.moveaxis(sums.reshape(m, n + m, 2), 2, 0)
-    return StripSums((high, low), counts, unclear[:found].copy(), weights)
+    return StripSums((high, low), counts, unclear[:unclear_count].copy(), weights)
 
 
 def compiled_pays(outcomes: int) -> bool:

@@ -167,14 +167,14 @@ def _block_sums(
     error = 0.0
     missed = 0.0
     vanished: Array | float = 0.0
-    near = np.flatnonzero(examined)
-    if near.size:
-        shares = decided.certain.take(near, axis=1)
-        shares[:, near.searchsorted(places)] = columns
+    candidates = np.flatnonzero(examined)
+    if candidates.size:
+        shares = decided.certain.take(candidates, axis=1)
+        shares[:, candidates.searchsorted(places)] = columns
         lost, worst = _excess_loss(
-            p_xz.take(near, axis=1),
-            loss.take(near, axis=1),
-            losses.take(near, axis=1),
+            p_xz.take(candidates, axis=1),
+            loss.take(candidates, axis=1),
+            losses.take(candidates, axis=1),
             tilt,
             shares,
         )
@@ -183,11 +183,11 @@ def _block_sums(
         error = column_error(columns)
         if error:
             high, low = dd_sum(columns.T)
-            least = losses.take(places, axis=1).min(axis=0)
+            smallest_loss = losses.take(places, axis=1).min(axis=0)
             excess = (high - 1.0) + low
-            sizes = np.abs(least) + np.abs(tilt).max(axis=0) @ p_drawn
+            sizes = np.abs(smallest_loss) + np.abs(tilt).max(axis=0) @ p_drawn
             rounding = 2.0 * (len(p_xz) + places.size + 8) * UNIT * float(np.abs(excess) @ sizes)
-            lost = max(0.0, lost + float(excess @ least) + rounding)
+            lost = max(0.0, lost + float(excess @ smallest_loss) + rounding)
         lifted = lifted_rows(p_drawn, lift)
         random = columns @ lifted.T
         vanished = _lost(columns, lifted)
@@ -224,10 +224,10 @@ def _lost(columns: Array, masses: Array) -> Array | float:
     If the product of the least positive entries is below `LEAST_EXACT`, every product of positive
     entries counts.
     """
-    least = columns.min(where=columns > 0.0, initial=1.0) * masses.min(
+    smallest_product = columns.min(where=columns > 0.0, initial=1.0) * masses.min(
         where=masses > 0.0, initial=1.0
     )
-    if least >= LEAST_EXACT:
+    if smallest_product >= LEAST_EXACT:
         return 0.0
     return np.asarray(4.0 * SMALLEST * ((columns > 0.0).astype(np.float64) @ (masses > 0.0).T))
 
@@ -259,8 +259,8 @@ def _excess_loss(
     If rounding may exceed 2⁻⁴⁰ of the loss of an outcome, its tilted losses are recomputed in
     double-double.
     """
-    _, least, _, second = least_two(losses)
-    rival = np.where(losses == least, second, least)
+    _, smallest, _, second = least_two(losses)
+    rival = np.where(losses == smallest, second, smallest)
     doubt = label_doubt(p_xz, tilt, losses, rival)
     rounding = (columns * (doubt - np.maximum(losses - rival, 0.0))).sum(axis=0)
     unsure = np.flatnonzero(rounding > _SURE * (columns * loss).sum(axis=0))
@@ -269,7 +269,7 @@ def _excess_loss(
         doubt[:, unsure] = np.minimum(doubt[:, unsure], finer)
     wasted = float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
     mass = p_xz.sum(axis=0)
-    worst = (columns * (losses - least)).max(axis=0)
+    worst = (columns * (losses - smallest)).max(axis=0)
     with np.errstate(over="ignore"):
         return wasted, float((worst / np.where(mass > 0.0, mass, np.inf)).max(initial=0.0))
 

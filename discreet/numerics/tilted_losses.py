@@ -86,8 +86,8 @@ def dd_label_doubt(p_xz: Array, loss: Array, tilt: Array) -> Array:
     high, low = dd_sum(np.moveaxis(np.concatenate([loss[None], product]), 0, -1))
     low = low + error.sum(axis=0)
     best = first_least(high)
-    every = np.arange(high.shape[1])
-    lead = (high - high[best, every]) + (low - low[best, every])
+    index = np.arange(high.shape[1])
+    lead = (high - high[best, index]) + (low - low[best, index])
     lead -= lead.min(axis=0)
     size = (len(p_xz) + 1) * (loss.max(axis=0) + np.abs(tilt).max(axis=0) @ p_xz)
     return np.asarray(

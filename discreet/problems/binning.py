@@ -83,11 +83,11 @@ class BinnedColumn:
         known = self.bins - self.missing
         here = codes[:, None]
         there = np.arange(self.bins)
-        found = np.asarray(here != there, dtype=np.float64)
+        distance = np.asarray(here != there, dtype=np.float64)
         if self.ordered and known > 1:
             both = (here < known) & (there < known)
-            found = np.where(both, np.abs(here - there) / (known - 1), found)
-        return np.where(here == UNKNOWN, 0.0, found)
+            distance = np.where(both, np.abs(here - there) / (known - 1), distance)
+        return np.where(here == UNKNOWN, 0.0, distance)
 
 
 @dataclass(frozen=True)
@@ -124,10 +124,10 @@ class Binning:
         for what, given in (("bins", self.bins), ("edges", self.edges)):
             for name in given if isinstance(given, Mapping) else ():
                 if title(name) not in names:
-                    near = nearest(title(name), names)
+                    suggestion = nearest(title(name), names)
                     raise InputError(
                         f"{what} names {brief(name)}, which is not a column to "
-                        f"guess from{near}; leave it out"
+                        f"guess from{suggestion}; leave it out"
                     )
         if not isinstance(self.bins, Mapping) and self.bins is not None:
             whole(self.bins, "bins", 1, 1e6)

@@ -143,8 +143,8 @@ class Constraint:
 
 def one_term(budget: LeakageBudget, n: int) -> tuple[Term, ...]:
     """Return the constraint of one secret with n values."""
-    every = slice(0, n)
-    return (Term(every, (every,), budget),)
+    rows = slice(0, n)
+    return (Term(rows, (rows,), budget),)
 
 
 def describe_terms(terms: Sequence[Term]) -> str:

@@ -32,7 +32,7 @@ def feasible_for(
     If the duals of a constraint cannot be made feasible, they become 0, which is feasible. Return
     None if this happens for all constraints.
     """
-    found = np.zeros(tilt.shape)
+    lowered = np.zeros(tilt.shape)
     prices = no_multipliers(terms)
     usable = False
     for number, (term, price) in enumerate(zip(terms, multipliers.tolist(), strict=True)):
@@ -42,8 +42,8 @@ def feasible_for(
             usable = True
             for group, one in zip(groups, each, strict=True):
                 assert one is not None
-                found[:, group], prices[number] = one
-    return (found, prices) if usable else None
+                lowered[:, group], prices[number] = one
+    return (lowered, prices) if usable else None
 
 
 def _feasible_group(
@@ -53,11 +53,11 @@ def _feasible_group(
     π_j change a mean by at most 4 u max |t|.
     """
     prior = p_x / p_x.sum() if term.measure.conditional else p_x
-    found = feasible_duals(tilt, multiplier, prior, term.budget.amount, term.measure)
-    if found is None or not term.measure.conditional:
-        return found
-    lowered = found[0] - 4.0 * UNIT * np.abs(found[0]).max(axis=1)[:, None]
-    return lowered * (p_x > 0.0), found[1]
+    feasible = feasible_duals(tilt, multiplier, prior, term.budget.amount, term.measure)
+    if feasible is None or not term.measure.conditional:
+        return feasible
+    lowered = feasible[0] - 4.0 * UNIT * np.abs(feasible[0]).max(axis=1)[:, None]
+    return lowered * (p_x > 0.0), feasible[1]
 
 
 def feasible_duals(

@@ -292,11 +292,11 @@ def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
     scale = Scale.of(problem)
     known = [bound for bound in bounds if bound.budget <= scale.horizon]
     floor = problem.bayes_error * (1.0 - 16.0 * UNIT)  # a total may differ from one by 8
-    least, most = scale.ends([bound.budget for bound in known])
+    low, high = scale.ends([bound.budget for bound in known])
     reached_at = scale.ends([bound.reached_at for bound in known])[1]
     end = float(scale.ends(scale.horizon)[1])
     tangents = [(end, floor, 0.0)]
-    for bound, at in zip(known, least.tolist(), strict=True):
+    for bound, at in zip(known, low.tolist(), strict=True):
         # A lower bound of 0 proves nothing.
         if bound.lower > 0.0 and math.isfinite(bound.multiplier):
             terms = bound.lower + bound.multiplier * end
@@ -306,7 +306,7 @@ def envelope_of(problem: Problem, bounds: Iterable[Bound]) -> Envelope:
     lines = np.array(tangents)
     at_zero = float((lines[:, 1] + lines[:, 2] * lines[:, 0]).max())
     perfect = [bound.lower for bound in known if bound.budget == 0.0]
-    each = zip(known, most.tolist(), reached_at.tolist(), strict=True)
+    each = zip(known, high.tolist(), reached_at.tolist(), strict=True)
     reached = [
         (at or leaked, max(bound.upper, 0.0 if at else at_zero)) for bound, at, leaked in each
     ]

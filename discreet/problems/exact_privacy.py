@@ -145,17 +145,17 @@ def _solve(system: list[list[int]]) -> tuple[list[int], int]:
     rest = rows[:, -1]
     largest = math.prod(np.abs(rows).sum(axis=1).tolist())  # an upper bound of any minor
     inverse = _inverse_modulo_prime(matrix)
-    found = 0 * rest
+    residue = 0 * rest
     modulus = 1
     while modulus <= 2 * largest**2:
         digits = inverse @ rest % _PRIME
-        found += modulus * digits
+        residue += modulus * digits
         rest = (rest - matrix @ digits) // _PRIME
         modulus *= _PRIME
     unit = 1
-    for value in found.tolist():
+    for value in residue.tolist():
         unit *= _denominator(value * unit % modulus, modulus, largest)
-    numerators = found * unit % modulus
+    numerators = residue * unit % modulus
     return [value - modulus * (value > largest) for value in numerators.tolist()], unit
 
 
@@ -192,16 +192,16 @@ def _complete_columns(columns: Array) -> _Fractions:
     """Return stored columns [m, K] as fractions; the likeliest guess of each gets one minus the
     others.
     """
-    found = _fractions(columns)
-    every = np.arange(columns.shape[1])
+    fractions = _fractions(columns)
+    index = np.arange(columns.shape[1])
     likeliest = columns.argmax(axis=0)
-    found[likeliest, every] += 1 - found.sum(axis=0)
-    return found
+    fractions[likeliest, index] += 1 - fractions.sum(axis=0)
+    return fractions
 
 
 def _fractions(values: Array) -> _Fractions:
-    found = [Fraction(value) for value in values.ravel().tolist()]
-    return np.array(found, dtype=object).reshape(values.shape)
+    fractions = [Fraction(value) for value in values.ravel().tolist()]
+    return np.array(fractions, dtype=object).reshape(values.shape)
 
 
 def _exact_sums(values: Array) -> _Fractions:
@@ -210,10 +210,10 @@ def _exact_sums(values: Array) -> _Fractions:
     """
     fraction, exponent = np.frexp(values)
     whole = (fraction * 2.0**53).astype(np.int64)
-    least = int(exponent.min(initial=0))
-    unit = Fraction(2) ** (least - 53)
+    lowest = int(exponent.min(initial=0))
+    unit = Fraction(2) ** (lowest - 53)
     sums = []
-    for integers, places in zip(whole, exponent - least, strict=True):
+    for integers, places in zip(whole, exponent - lowest, strict=True):
         high, low = (
             np.bincount(places, weights=half).tolist()
             for half in (integers >> 26, integers & (2**26 - 1))

@@ -61,10 +61,10 @@ def fold(
             seen=seen,
         )
     if isinstance(blocks, Elsewhere):
-        found: Found = blocks.fold(work, merge, given)
+        total: Found = blocks.fold(work, merge, given)
         if seen is not None:
             seen(blocks.N)
-        return found
+        return total
 
     def visit(chunk: Chunk) -> tuple[int, Found]:
         return chunk.count, work(*_arguments(chunk, given))
@@ -114,7 +114,7 @@ def merge_nodes(nodes: list[Node[Found]], merge: Callable[[list[Found]], Found])
     while len(left) > 1 or left[0][0] == 0:
         level, index, _ = left[-1]
         group = next((at for at in range(len(left)) if left[at][0] == level), 0)
-        siblings = [found for _, _, found in left[group:]]
+        siblings = [value for _, _, value in left[group:]]
         left = left[:group]
         _append(left, (level + 1, index // FAN, merge(siblings)), merge)
     return left[0][2]
@@ -130,7 +130,7 @@ def _append(
         first = len(nodes) - FAN
         if index % FAN != FAN - 1 or first < 0 or nodes[first][:2] != (level, index - FAN + 1):
             return
-        nodes[first:] = [(level + 1, index // FAN, merge([found for _, _, found in nodes[first:]]))]
+        nodes[first:] = [(level + 1, index // FAN, merge([value for _, _, value in nodes[first:]]))]
 
 
 def _chosen(

@@ -402,12 +402,12 @@ def one_or_several(names: Any, what: str) -> tuple[str, ...]:
     """Return the names of columns, given as one name or as several; InputError for anything
     else.
     """
-    found = (
+    columns = (
         [names]
         if isinstance(names, str)
         else as_list(names, what, ("the name of a column, or a list of them"))
     )
-    texts = tuple(map(title, found))
+    texts = tuple(map(title, columns))
     if len(set(texts)) < len(texts):
         raise InputError(f"{what} names a column twice: {brief(list(texts))}; give each once")
     return texts

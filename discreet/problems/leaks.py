@@ -84,7 +84,7 @@ def leaks_of(
     it, and its odds are not considered. The odds are None if no secret with odds has more than one
     value, or if no guess is ever made.
     """
-    found = []
+    leaks = []
     odds = list[Odds]()
     for secret, (groups, measure) in enumerate(zip(law.constraints, own, strict=True)):
         for each in (measure,) if measure.conditional else every_measure(measure):
@@ -92,12 +92,12 @@ def leaks_of(
             guesses = "all" if each.scope is Scope.TOTAL else "each"
             leakage = float(seen.leakages[0])
             ceiling = float(seen.ceilings(doubt)[0])
-            found.append(Leak(str(each), each.unit, guesses, leakage, ceiling, secret))
+            leaks.append(Leak(str(each), each.unit, guesses, leakage, ceiling, secret))
         if measure.conditional:
             continue
         if np.count_nonzero(groups[0].p_x) > 1 and groups[0].mass.any():
             odds.append(_largest_odds(groups[0], doubt, secret))
-    return tuple(found), max(odds, key=lambda each: each.factor, default=None)
+    return tuple(leaks), max(odds, key=lambda each: each.factor, default=None)
 
 
 def _largest_odds(law: OutputLaw, doubt: float, secret: int) -> Odds:

@@ -88,13 +88,13 @@ class PrivateRows:
         if not self.gains.size:
             return sums
         weights = np.ldexp(self.gains, -lift)
-        found = row_sums(
+        gain_sums = row_sums(
             dd_multiply(
                 (sums[0][..., None, :], sums[1][..., None, :]), (weights, np.zeros_like(weights))
             )
         )
-        return np.concatenate([sums[0], found[0]], axis=-1), np.concatenate(
-            [sums[1], found[1]], axis=-1
+        return np.concatenate([sums[0], gain_sums[0]], axis=-1), np.concatenate(
+            [sums[1], gain_sums[1]], axis=-1
         )
 
     def gain_laws(
@@ -103,14 +103,14 @@ class PrivateRows:
         """Return the groups of gains with their laws; joint [m, n + k] and marginal [n + k] are
         extended sums.
         """
-        found = []
+        laws = []
         for rows in self.groups:
             if rows.start >= self.gains.shape[1]:
                 prior = marginal[0][rows], marginal[1][rows]
                 still = np.zeros(prior[0].size, dtype=np.int32)
                 law = law_of((joint[0][:, rows], joint[1][:, rows]), prior, still)
-                found.append((rows, scaled_law(law, float(prior[0].sum()), 1.0)))
-        return found
+                laws.append((rows, scaled_law(law, float(prior[0].sum()), 1.0)))
+        return laws
 
     def without_proven(self, law: Law) -> Law:
         """Return the law by measures without the actions that are proven to gain nothing."""

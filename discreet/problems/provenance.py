@@ -20,12 +20,12 @@ def date_now() -> str:
     """Return the time in UTC to the second, as 2026-01-31T12:00:00Z; InputError if
     SOURCE_DATE_EPOCH is not a number of seconds.
     """
-    stated = os.environ.get("SOURCE_DATE_EPOCH")
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
     try:
-        moment = datetime.now(UTC) if stated is None else datetime.fromtimestamp(int(stated), UTC)
+        moment = datetime.now(UTC) if epoch is None else datetime.fromtimestamp(int(epoch), UTC)
     except (ValueError, OverflowError, OSError):
         raise InputError(
-            f"SOURCE_DATE_EPOCH is {brief(stated)}; give seconds since 1970 as a whole number, or "
+            f"SOURCE_DATE_EPOCH is {brief(epoch)}; give seconds since 1970 as a whole number, or "
             "unset it"
         ) from None
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

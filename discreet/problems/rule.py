@@ -529,8 +529,8 @@ class OutcomeRule(Rule):
             mapped = new_array(stream, (self.m, blocks.N))
             self.dense(blocks, mapped)
             mapped.flush()
-        found: Array = np.load(target, mmap_mode="r", allow_pickle=False)
-        return found
+        columns: Array = np.load(target, mmap_mode="r", allow_pickle=False)
+        return columns
 
 
 def _tilts(tilt: Any) -> Array:

@@ -90,7 +90,7 @@ def read_archive(
     where = os.fspath(path)
     if max_bytes is not None:
         whole(max_bytes, "max_bytes", 1)
-    found: dict[str, np.ndarray[Any, Any]] = {}
+    values: dict[str, np.ndarray[Any, Any]] = {}
     words: dict[str, str] = {}
     with _open_zip(where, max_bytes) as archive:
         members = _check_members(where, archive, arrays + texts)
@@ -106,7 +106,7 @@ def read_archive(
                 if name in texts:
                     words[name] = _read_text(what, stream, info.file_size)
                 elif max_bytes is not None:
-                    found[name] = _read_numbers(what, stream, info.file_size)
+                    values[name] = _read_numbers(what, stream, info.file_size)
                 elif (
                     info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size
                 ):
@@ -114,10 +114,10 @@ def read_archive(
                         f"{what} is compressed and cannot be mapped; write it with numpy.savez"
                     )
                 else:
-                    found[name] = _map_array(
+                    values[name] = _map_array(
                         what, where, _layout(what, stream, info.file_size), _content(archive, info)
                     )
-    return Archive(found, words)
+    return Archive(values, words)
 
 
 def map_npy(where: str) -> np.ndarray[Any, Any]:
@@ -211,7 +211,7 @@ def _check_members(
     where: str, archive: zipfile.ZipFile, known: tuple[str, ...]
 ) -> dict[str, zipfile.ZipInfo]:
     """Return the members by name after checking that all are known, unique and not encrypted."""
-    found: dict[str, zipfile.ZipInfo] = {}
+    members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
         if name not in known or not info.filename.endswith(".npy"):
@@ -219,7 +219,7 @@ def _check_members(
                 f"{where} has a member {info.filename!r} that does not belong; it may "
                 f"hold {', '.join(known)}"
             )
-        if name in found:
+        if name in members:
             raise FileError(f"{where} has two members named {name!r}; keep one")
         if (
             info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -229,8 +229,8 @@ def _check_members(
                 f"{where}: {name} is encrypted or compressed in an unusual way; write "
                 "it with numpy.savez"
             )
-        found[name] = info
-    return found
+        members[name] = info
+    return members
 
 
 def _read_header(what: str, stream: IO[bytes]) -> tuple[str, bool, tuple[int, ...], int]:

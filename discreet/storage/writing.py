@@ -220,16 +220,16 @@ def _remove_leftovers(place: Path, ending: str) -> None:
         return
     for left in place.glob(f"{_PREFIX}*.{ending}"):
         with contextlib.suppress(OSError):
-            found = left.lstat()
+            status = left.lstat()
             if (
-                found.st_uid != os.getuid()
-                or time.time() - found.st_mtime < 60.0
-                or stat.S_ISLNK(found.st_mode)
+                status.st_uid != os.getuid()
+                or time.time() - status.st_mtime < 60.0
+                or stat.S_ISLNK(status.st_mode)
             ):
                 continue
             with _open_folder(left) as descriptor:
                 if lock(descriptor):
-                    shutil.rmtree(left) if stat.S_ISDIR(found.st_mode) else left.unlink()
+                    shutil.rmtree(left) if stat.S_ISDIR(status.st_mode) else left.unlink()
 
 
 @contextmanager

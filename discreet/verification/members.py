@@ -46,9 +46,9 @@ def least_of(values: Array) -> tuple[Array, Array, Array]:
     overwritten by inf; and the least of the other entries.
     """
     label = values.argmin(axis=0)
-    every = np.arange(values.shape[1])
-    first = values[label, every]
-    values[label, every] = math.inf
+    index = np.arange(values.shape[1])
+    first = values[label, index]
+    values[label, index] = math.inf
     return label, first, values.min(axis=0)
 
 
@@ -214,8 +214,8 @@ def _read_constraints(
             else None
         )
         return [([n], None, budget)]
-    found = json.loads(str(members["constraint"][1](0, 1)[0]))
-    several = [{"groups": [n], **each} for each in _row(found)]
+    document = json.loads(str(members["constraint"][1](0, 1)[0]))
+    several = [{"groups": [n], **each} for each in _row(document)]
     if (
         "budget" in members
         or not several
@@ -319,14 +319,14 @@ def _of_total_one(model: StoredModel) -> StoredModel:
     """Return the model divided, in doubles, by every total that differs from 1 by more than
     rounding; the loss is divided by the total of the first constraint.
     """
-    found: Sums = {0: np.zeros((1, model.n), np.int64)}
+    sums: Sums = {0: np.zeros((1, model.n), np.int64)}
     for _, part in model.parts():
         add(
-            found,
+            sums,
             [(0, np.ones((1, part.shape[1])))],
             pieces(part[: model.n], bits_for(part.shape[1], model.N)),
         )
-    whole, unit = integers(found)
+    whole, unit = integers(sums)
     totals = [float(whole[0, term.rows].sum() * unit) for term in model.terms]
     by = [total if ROUNDED < abs(total - 1.0) <= TOLERANCE else 1.0 for total in totals]
     if set(by) == {1.0}:
@@ -370,8 +370,8 @@ def answer_of(source: Any, model: StoredModel, files: ExitStack) -> StoredAnswer
             own = _by_rule(decide, band, classes, part, n)
         here = (ties >= start) & (ties < end)
         own[:, (ties[here] - start).astype(int)] = drawn[:, here]
-        stated = [tie - start for tie in rational if start <= tie < end]
-        own[:, stated] = np.eye(m)[:, :1]
+        positions = [tie - start for tie in rational if start <= tie < end]
+        own[:, positions] = np.eye(m)[:, :1]
         return own
 
     towards = _towards(small("towards", m) if share else np.eye(m)[0])
@@ -431,10 +431,10 @@ def _by_rule(tilt: Array, band: float, classes: Array, entries: Array, n: int) -
     for j in range(1, n):
         value = value + tilt[:, j : j + 1] * a[j]
         mass = mass + a[j]
-    best, least, second = least_of(value)
+    best, smallest, second = least_of(value)
     columns = np.eye(len(value))[:, best]
-    near = np.divide(second - least, mass, out=np.full(mass.size, math.inf), where=mass > 0.0) <= (
-        band or -1.0
-    )
-    columns[:, near] = classes[best[near] * len(value) + value.argmin(axis=0)[near]].T
+    tied = np.divide(
+        second - smallest, mass, out=np.full(mass.size, math.inf), where=mass > 0.0
+    ) <= (band or -1.0)
+    columns[:, tied] = classes[best[tied] * len(value) + value.argmin(axis=0)[tied]].T
     return columns

@@ -263,7 +263,7 @@ def _least_sum(
     slopes = weights @ sums
     sizes = (np.abs(weights) @ sums).max(axis=0)
     value = Fraction(0)
-    found = exact.Sums()
+    accumulator = exact.Sums()
     bits = exact.bits_for(sums.size, 0) // 2
     doubt = 2.0**-50 * sum(sums.shape)
     for _, part in model.parts():
@@ -273,12 +273,14 @@ def _least_sum(
                 part.max(axis=0) == 0.0
             )
         chosen = np.eye(model.m)[:, label] * decided
-        exact.add(found, [(0, chosen)], exact.pieces(part, exact.bits_for(part.shape[1], model.N)))
+        exact.add(
+            accumulator, [(0, chosen)], exact.pieces(part, exact.bits_for(part.shape[1], model.N))
+        )
         if not decided.all():
             masses = ((e, w.T @ sums.T) for e, w in exact.pieces(part[:, ~decided], bits))
             whole, unit = exact.integers(exact.add({}, list(exact.pieces(weights, bits)), masses))
             value += whole.min(axis=0).sum() * unit
-    whole, unit = exact.integers(found)
+    whole, unit = exact.integers(accumulator)
     value += (fractions(weights) * (whole @ sums.T.astype(int).astype(object))).sum() * unit
     return Fraction(value)
 

@@ -208,7 +208,7 @@ def test_a_sensor_that_excludes_values_is_simulated_too():
     ("laws", "sensors", "options", "words"),
     [
         (paper_conditional(), None, {}, "sensors is not given"),
-        ([], None, {}, "no sensor"),
+        ([], None, {}, "laws is empty"),
         (2.0 * paper_conditional(), 3, {}, "sums to 2"),
         (np.full((3, 2, 2), 0.5), 3, {}, "with the same n and m"),
         ([paper_conditional(), np.full((2, 2, 2), -1.0)], None, {}, r"laws\[1\]"),

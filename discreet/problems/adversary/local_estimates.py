@@ -120,13 +120,13 @@ def _groups(laws: Any, prior: Array, sensors: int | None) -> list[tuple[Array, i
             "laws is one array and sensors is not given; say how many sensors have this law, or "
             "give a sequence"
         )
-    found: dict[bytes, tuple[Array, int]] = {}
+    groups: dict[bytes, tuple[Array, int]] = {}
     for k, law in enumerate(laws):
         local = local_law(check_law(law, prior, f"laws[{k}]", sensors=False), prior)
-        found[local.tobytes()] = (local, found.get(local.tobytes(), (local, 0))[1] + 1)
-    if not found:
+        groups[local.tobytes()] = (local, groups.get(local.tobytes(), (local, 0))[1] + 1)
+    if not groups:
         raise InputError("laws is empty; give at least one law [n, m, bins]")
-    return list(found.values())
+    return list(groups.values())
 
 
 def _simulate(
@@ -150,7 +150,7 @@ def _simulate(
     leakage = max(0.0, largest - uncertainty / samples)
     # Hoeffding's inequality
     reach = math.log(n) * math.sqrt(math.log(2.0 / (1.0 - confidence)) / (2.0 * samples))
-    least = max(0.0, leakage - reach)
+    smallest = max(0.0, leakage - reach)
     most = min(largest, leakage + reach)
     rates = [confidence_interval(int(count), samples, confidence) for count in wrong]
     errors = [float(count) / samples for count in wrong]
@@ -160,8 +160,8 @@ def _simulate(
         confidence=confidence,
         intervals={
             **dict(zip(("x_error", "y_error", "xy_error"), rates, strict=True)),
-            "equivocation_nats": (largest - most, largest - least),
-            "leakage_nats": (least, most),
+            "equivocation_nats": (largest - most, largest - smallest),
+            "leakage_nats": (smallest, most),
         },
     )
 

@@ -83,13 +83,13 @@ def census(
     if secrets == 1:
         return np.asarray(joint.sum(axis=1))
     by_label = joint.sum(axis=(0, 1))
-    every = (
+    joints = (
         joint.sum(axis=(1, 2)),
         joint.sum(axis=(0, 2)),
         joint.sum(axis=2).reshape(2 * ages, -1),
     )
     return Problem(
-        loss=by_label[::-1], constraints=[Constraint(p_xz, np.inf) for p_xz in every[:secrets]]
+        loss=by_label[::-1], constraints=[Constraint(p_xz, np.inf) for p_xz in joints[:secrets]]
     )
 
 
@@ -118,8 +118,8 @@ def census_joint(ages: int, educations: int, occupations: int, bias: float) -> A
     )
     score = -3.2 + 1.8 * education + 2.2 * occupation + 0.9 * hours + 0.8 * age + 0.4 * bias * sex
     high = 1.0 / (1.0 + np.exp(-score))
-    found = np.stack([joint * (1.0 - high), joint * high], axis=2) / (2.0 * ages)
-    return np.asarray(found.reshape(2, ages, 2, -1))
+    masses = np.stack([joint * (1.0 - high), joint * high], axis=2) / (2.0 * ages)
+    return np.asarray(masses.reshape(2, ages, 2, -1))
 
 
 def _even(count: int) -> Array:

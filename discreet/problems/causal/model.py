@@ -298,31 +298,31 @@ class CausalProblem(Constrained):
 
 def _rows(values: Any, what: str, states: int) -> Array:
     """Return conditional laws [S, ·] after checking them."""
-    found = mass_array(values, what, 2, "[S, ·]")
-    if len(found) != states:
+    matrix = mass_array(values, what, 2, "[S, ·]")
+    if len(matrix) != states:
         raise InputError(
-            f"{what} has {len(found)} rows and initial has {states} states; give one "
+            f"{what} has {len(matrix)} rows and initial has {states} states; give one "
             "row for each state"
         )
-    off = np.abs(found.sum(axis=1) - 1.0)
+    off = np.abs(matrix.sum(axis=1) - 1.0)
     if not off.max() <= TOTAL_TOLERANCE:
         raise InputError(
             f"row {int(off.argmax())} of {what} does not sum to 1; divide it by its sum"
         )
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+    return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
 
 
 def _labels(values: Any, what: str, states: int) -> Any:
     """Return indices [S] of values after checking that each index up to the largest occurs."""
-    found = as_numbers(values, what, "[S]")
-    if found.shape != (states,) or not np.array_equal(
-        np.unique(found), np.arange(np.unique(found).size)
+    labels = as_numbers(values, what, "[S]")
+    if labels.shape != (states,) or not np.array_equal(
+        np.unique(labels), np.arange(np.unique(labels).size)
     ):
         raise InputError(
             f"{what} is {brief(values)}; give an index for each of {states} states, "
             "and leave out no index"
         )
-    return found.astype(np.intp)
+    return labels.astype(np.intp)
 
 
 def _trajectories(first: Array, move: Array, seen: Array, hidden: Any, n: int, steps: int) -> Array:

@@ -57,20 +57,20 @@ class CausalRule(Rule):
             real_numbers(f"kernels[{t}]", kernel, shape)
             for t, (kernel, shape) in enumerate(zip(given, shapes, strict=True))
         ]
-        found = tuple(_over_guesses(kernel) for kernel in each)
-        for kernel in found:
+        matrices = tuple(_over_guesses(kernel) for kernel in each)
+        for kernel in matrices:
             kernel.setflags(write=False)
-        freeze(self, tree=tree, kernels=found)
+        freeze(self, tree=tree, kernels=matrices)
 
     @classmethod
     def constant(cls, tree: Tree, guess: int) -> CausalRule:
         """Return the rule that always makes the same sequence of guesses, given by its index in
         lexicographic order.
         """
-        found = [np.zeros(tree.kernel_shape(step)) for step in range(1, tree.steps + 1)]
-        for kernel, made in zip(found, np.unravel_index(guess, tree.guesses), strict=True):
+        kernels = [np.zeros(tree.kernel_shape(step)) for step in range(1, tree.steps + 1)]
+        for kernel, made in zip(kernels, np.unravel_index(guess, tree.guesses), strict=True):
             kernel[:, int(made)] = 1.0
-        return cls(tree, found)
+        return cls(tree, kernels)
 
     @classmethod
     def drawn(cls, tree: Tree, law: Array) -> CausalRule:

@@ -52,11 +52,11 @@ class Tree:
         """Return Pr(ŷ_1 … ŷ_t given z_1 … z_t) [M_t, K_t] for t = 0 … T, the products of
         kernels.
         """
-        found = [np.ones((1, 1))]
+        weights = [np.ones((1, 1))]
         for step, kernel in enumerate(kernels, 1):
-            before = np.repeat(found[-1], self.measurements[step - 1], axis=1)
-            found.append((before[:, None, :] * kernel).reshape(self.sizes(step)))
-        return found
+            before = np.repeat(weights[-1], self.measurements[step - 1], axis=1)
+            weights.append((before[:, None, :] * kernel).reshape(self.sizes(step)))
+        return weights
 
     def kernels(self, last: Array) -> list[Array]:
         """Return the kernels of weights [M_T, K_T] ≥ 0 of the last step; they are uniform where all
@@ -65,17 +65,17 @@ class Tree:
         Weights of earlier steps must not depend on later measurements; if they do because of
         rounding, their mean is used.
         """
-        found = list[Array]()
+        kernels = list[Array]()
         reached = last
         for step in range(self.steps, 0, -1):
             each = reached.reshape(self.kernel_shape(step))
             total = each.sum(axis=1)
             uniform = np.full(each.shape, 1.0 / self.guesses[step - 1])
-            found.append(
+            kernels.append(
                 np.divide(each, total[:, None, :], out=uniform, where=total[:, None, :] > 0.0)
             )
             reached = total.reshape(len(total), -1, self.measurements[step - 1]).mean(axis=2)
-        return found[::-1]
+        return kernels[::-1]
 
     def least(self, costs: Array) -> float:
         """Return the minimum of Σ costs · weights over all kernels, for costs [M_T, K_T]: minima
@@ -99,11 +99,13 @@ class Tree:
             shape = self.kernel_shape(step)
             count = self.measurements[step - 1]
             high, low, doubt = (each.reshape(shape) for each in (high, low, doubt))
-            least = high.min(axis=1, keepdims=True)
-            rest = np.where(high == least, low, np.inf).min(axis=1, keepdims=True)
-            worse = high - least > 2.0 * (doubt + np.abs(low) + np.abs(rest))
+            smallest = high.min(axis=1, keepdims=True)
+            rest = np.where(high == smallest, low, np.inf).min(axis=1, keepdims=True)
+            worse = high - smallest > 2.0 * (doubt + np.abs(low) + np.abs(rest))
             doubt = np.where(worse, 0.0, doubt).max(axis=1)
-            high, low, doubt = (each.reshape(shape[0], -1, count) for each in (least, rest, doubt))
+            high, low, doubt = (
+                each.reshape(shape[0], -1, count) for each in (smallest, rest, doubt)
+            )
             size = np.abs(high).sum(axis=2) + np.abs(low).sum(axis=2)
             doubt = (doubt.sum(axis=2) + 8.0 * count * UNIT**2 * size) * (
                 1.0 + 4.0 * (count + 2) * UNIT
@@ -118,13 +120,13 @@ class Tree:
         """Return, for each step, the guesses [M_{t−1}, K_t] of kernels that reach `least`; ties go
         to the first guess.
         """
-        found = list[NDArray[np.intp]]()
+        labels = list[NDArray[np.intp]]()
         for step in range(self.steps, 0, -1):
             each = costs.reshape(self.kernel_shape(step))
-            found.append(each.argmin(axis=1))
+            labels.append(each.argmin(axis=1))
             best = each.min(axis=1)
             costs = best.reshape(len(best), -1, self.measurements[step - 1]).sum(axis=2)
-        return found[::-1]
+        return labels[::-1]
 
     def of_labels(self, labels: Sequence[NDArray[np.intp]]) -> list[Array]:
         """Return the deterministic kernels of guesses [M_{t−1}, K_t]."""

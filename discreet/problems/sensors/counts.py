@@ -100,16 +100,16 @@ def count_law(counts: Counts, laws: Array, wanted: NDArray[np.bool_]) -> Array:
     counts are all count vectors [N, bins]. One law [1, n, m, bins] represents any number of
     identical sensors.
     """
-    found = np.zeros((*wanted.shape, len(counts)))
+    laws_of_counts = np.zeros((*wanted.shape, len(counts)))
     if (laws == laws[0]).all():
         coefficient = _log_coefficient(counts)
         for j, i in np.argwhere(wanted):
-            _multinomial(counts, coefficient, laws[0, j, i], out=found[j, i])
-        return found
+            _multinomial(counts, coefficient, laws[0, j, i], out=laws_of_counts[j, i])
+        return laws_of_counts
     places = _predecessors(counts)
     for j, i in np.argwhere(wanted):
-        found[j, i] = _poisson_multinomial(laws[:, j, i], places, len(counts))
-    return found
+        laws_of_counts[j, i] = _poisson_multinomial(laws[:, j, i], places, len(counts))
+    return laws_of_counts
 
 
 def _multinomial(counts: Counts, coefficient: Array, law: Array, out: Array) -> None:
@@ -168,9 +168,9 @@ def deviance(count: Array, mean: float) -> Array:
     if mean == 0.0:
         return np.where(count > 0.0, np.inf, 0.0)
     close = np.abs(count - mean) < 0.5 * mean
-    near = mean * phi_divergence(np.where(close, count - mean, 0.0) / mean)
+    by_series = mean * phi_divergence(np.where(close, count - mean, 0.0) / mean)
     far = count * (np.log(np.maximum(count, 1.0)) - math.log(mean)) + (mean - count)
-    return np.where(close, near, far)
+    return np.where(close, by_series, far)
 
 
 def _predecessors(counts: Counts) -> list[NDArray[np.intp]]:

@@ -28,21 +28,21 @@ def check_law(law: Any, prior: Array, what: str, sensors: bool) -> Array:
     wrong.
     """
     lead = "sensors, " if sensors else ""
-    found = mass_array(law, what, 4 if sensors else 3, f"[{lead}n, m, bins]")
-    if found.shape[-3:-1] != prior.shape:
+    masses = mass_array(law, what, 4 if sensors else 3, f"[{lead}n, m, bins]")
+    if masses.shape[-3:-1] != prior.shape:
         raise InputError(
-            f"{what} has shape {list(found.shape)} and p_xy {list(prior.shape)}; "
+            f"{what} has shape {list(masses.shape)} and p_xy {list(prior.shape)}; "
             f"give [{lead}n, m, bins] and [n, m] with the same n and m"
         )
-    found[..., prior == 0.0, :] = 0.0
+    masses[..., prior == 0.0, :] = 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        rough = found.sum(axis=-1)
+        rough = masses.sum(axis=-1)
     # Very large entries would overflow the exact sum.
-    totals = dd_sum(np.where(rough[..., None] < 2.0, found, 0.0))[0]
+    totals = dd_sum(np.where(rough[..., None] < 2.0, masses, 0.0))[0]
     totals = np.where(rough < 2.0, totals, rough)
     for index in np.argwhere((np.abs(totals - 1.0) > TOTAL_TOLERANCE) & (prior > 0.0)).tolist():
         refuse_total(float(totals[tuple(index)]), f"{what}{index}")
-    return np.asarray(found / np.where(prior > 0.0, totals, 1.0)[..., None])
+    return np.asarray(masses / np.where(prior > 0.0, totals, 1.0)[..., None])
 
 
 def allow(needed: int, max_bytes: int, what: str, remedy: str) -> None:

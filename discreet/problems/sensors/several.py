@@ -144,17 +144,17 @@ def grouped_count_vectors(
     parts = max(law_bytes(size, count, 0) for size, count in zip(sizes, bins, strict=True))
     _allow_groups(sizes, bins, total * 4 * sum(bins) + parts, max_bytes)
     # Contiguous in memory for each bin, like `count_vectors`.
-    found = np.empty((sum(bins), total), dtype=np.int32)
+    vectors = np.empty((sum(bins), total), dtype=np.int32)
     inner = total
     column = 0
     for size, count in zip(sizes, bins, strict=True):
         lattice = count_vectors(size, count, max_bytes=max_bytes)
         inner //= len(lattice)
-        found[column : column + count].reshape(count, -1, len(lattice), inner)[:] = lattice.T[
+        vectors[column : column + count].reshape(count, -1, len(lattice), inner)[:] = lattice.T[
             :, None, :, None
         ]
         column += count
-    return found.T
+    return vectors.T
 
 
 def _lattices(sizes: Sequence[int], bins: Sequence[int]) -> list[int]:

@@ -64,12 +64,14 @@ class GroupLattice(Lattice):
         ]
         self.size = _check_size(laws, self.prior)
         self._pairs = np.argwhere(self.prior > 0.0)
-        found = [_keep_likely(law, self.prior, tail / len(laws)) for law in laws]
-        tables = [table for table, _ in found]
+        tables_and_losses = [_keep_likely(law, self.prior, tail / len(laws)) for law in laws]
+        tables = [table for table, _ in tables_and_losses]
         self._keep(math.prod(table.shape[1] for table in tables))
         prior = self.prior[tuple(self._pairs.T)]
         if self.left_out:  # rounded up with a margin
-            lost = -np.expm1(np.sum([np.log1p(-out) for _, out in found], axis=0)) * (1.0 + 1e-9)
+            lost = -np.expm1(np.sum([np.log1p(-out) for _, out in tables_and_losses], axis=0)) * (
+                1.0 + 1e-9
+            )
             self.rest[tuple(self._pairs.T)] = prior * np.minimum(tail, lost)
         self.tail = float(self.rest.sum())
         weight = (prior - self.rest[tuple(self._pairs.T)]) / np.prod(

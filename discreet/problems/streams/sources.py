@@ -111,14 +111,14 @@ def _check_chunk(
                 f"the {what} of the chunk at outcome {chunk.start} has shape {list(array.shape)}; "
                 f"give {[rows, chunk.count]}"
             )
-    found = None
+    strips = None
     rest = (a, loss)
     if compiled:  # entries that are not masses make their outcome unclear
-        found = strip_sums(a, loss, np.zeros((m, n)), 0.0)
-        rest = a[:, found.unclear], loss[:, found.unclear]
+        strips = strip_sums(a, loss, np.zeros((m, n)), 0.0)
+        rest = a[:, strips.unclear], loss[:, strips.unclear]
     if not are_masses(*rest):
         _refuse_no_masses(chunk.start, a, loss)
-    sums = totals(*rest, found)
+    sums = totals(*rest, strips)
     if not (sums[0][:n].max() <= 1.0 and sums[0][n:].max() <= LARGEST_LOSS):
         # If no sum is too large, no entry is.
         _refuse_no_masses(chunk.start, a, loss)
