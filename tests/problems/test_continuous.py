@@ -293,6 +293,28 @@ def test_sub_exponential_tails_that_nearly_tie_need_few_cells():
     assert swept.cells < 10_000
 
 
+def test_a_sweep_goes_on_while_slack_matters_beside_what_narrow_masses_allow():
+    """The allowance of differences of cdfs is 700 times that of the densities, and ended it at a
+    relative slack of 7e-9.
+    """
+    laws = [
+        [stats.beta(4.565327837842925, 8.618587535903064, scale=2.1575), stats.pareto(5874393.03)],
+        [
+            stats.pareto(0.6483110361580045, scale=0.27433329786160054),
+            stats.triang(1.0, loc=1.3755725015065698e-07, scale=0.26089952421535906),
+        ],
+    ]
+    prior = [
+        [8.781202720896442e-13, 9.276313363531481e-12],
+        [0.2463467671447746, 0.753653232845071],
+    ]
+    problem = ContinuousProblem(laws, prior, 0.0)
+    row = np.array([3569.594312479, -3.62472086e-08])
+    swept = sweep(problem, np.stack([row, -row]), 1e-20)
+    assert swept.slack <= 0.1 * swept.allowance
+    assert swept.slack + swept.allowance <= 1e-9 * swept.value
+
+
 def test_a_sweep_whose_time_is_over_is_coarse_and_valid():
     problem = mixtures(3)
     tilt = np.random.default_rng(1).normal(size=(3, 3))

@@ -135,7 +135,7 @@ def sweep(
             break
         before = found.slack
         cells = cells.split(problem, points)
-    return _join_cells(problem, tilted, cells, labels, slack, narrow=True)
+    return found
 
 
 def _first_edges(problem: ContinuousProblem) -> Array:
@@ -351,20 +351,15 @@ def _join_cells(
     cells: _Cells,
     labels: NDArray[np.intp],
     slack: Array,
-    narrow: bool = False,
 ) -> Sweep:
     """Join cells of one label and add up: their masses, minus slack, minus what the errors of
     masses may hide.
-
-    narrow: masses of narrow intervals are taken from their densities, which takes time.
     """
     changes = np.flatnonzero(labels[1:] != labels[:-1]) + 1
     kept = np.concatenate([[0], changes, [labels.size]])
     edges = cells.edges[kept]
     names = labels[kept[:-1]]
-    masses, error = problem.masses_from(edges, cells.below[:, kept], cells.above[:, kept])
-    if narrow:
-        masses, error = problem.masses(edges)
+    masses, error = problem.masses(edges)
     total = math.fsum((tilted.coefficients[names].T * masses).ravel())
     rounding = 2.0 * UNIT * (problem.n + 4)
     allowance = float((tilted.size[names].T * (error + rounding * masses)).sum()) * (1.0 + 1e-12)
