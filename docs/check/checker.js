@@ -11,9 +11,7 @@
    Letters: n private values, m guesses, N outcomes; a = p_xz, L = loss, t = tilt, μ = multiplier,
    ε = budget, π = prior, u = joint law of private value and guess. */
 
-function refuse(words) {
-  throw new Error(words);
-}
+const refuse = (words) => { throw new Error(words); };
 
 // -- fractions {n, d} with d > 0
 
@@ -325,7 +323,7 @@ async function membersOf(file) {
   return members;
 }
 
-/** A text, or a shape and the doubles in C order. */
+/** A text, or a shape and the doubles (float64, int64) in C order. */
 function arrayOf(name, bytes) {
   const data = new DataView(bytes.buffer);
   if (data.getUint32(0) !== 0x934e554d) refuse(`${name} is no .npy array`);
@@ -336,10 +334,11 @@ function arrayOf(name, bytes) {
   const count = shape.reduce((x, y) => x * y, 1);
   const content = bytes.slice(start).buffer;
   if (type?.[1] === "U" && count === 1) {
-    return String.fromCodePoint(...new Uint32Array(content)).replace(/\0+$/, "");
+    const letters = Array.from(new Uint32Array(content), (code) => String.fromCodePoint(code));
+    return letters.join("").replace(/\0+$/, "");
   }
   const Numbers = { f8: Float64Array, i8: BigInt64Array }[type?.[1] + type?.[2]];
-  if (!Numbers || content.byteLength !== 8 * count) refuse(`${name} holds no float64`);
+  if (!Numbers || content.byteLength !== 8 * count) return {}; // refused where it is needed
   const stored = Array.from(new Numbers(content), Number);
   if (!/'fortran_order': *True/.test(header) || shape.length < 2) return { shape, values: stored };
   if (shape.length > 2) refuse(`${name} is in Fortran order`);
