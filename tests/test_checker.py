@@ -347,6 +347,43 @@ def test_every_altered_certificate_is_rejected_by_both(check_all, tmp_path, budg
             assert not opinion(own)["holds"], name
 
 
+def altered_at_random(pair, rng):
+    """A pair with one entry changed, or the rows of one array in the other order."""
+    problem, solution = (dict(members) for members in pair)
+    name = rng.choice(["p_xz", "loss", "estimator", "tilt", "multiplier"])
+    members = problem if name in problem else solution
+    values = members[name].copy()
+    place = tuple(rng.integers(0, size) for size in values.shape)
+    sign = rng.choice([-1.0, 1.0])
+    changes = (
+        values[place] * (1.0 + sign * 10.0 ** rng.integers(-16, 0)),
+        -values[place],
+        np.nextafter(values[place], sign * np.inf),
+        rng.choice([0.0, 0.5, 5e-324, 1e300]),
+    )
+    values[place] = rng.choice(changes)
+    members[name] = values[::-1].copy() if rng.random() < 0.1 else values
+    return [problem, solution]
+
+
+def test_alterations_at_random_get_the_same_verdict_from_both(check_all, tmp_path):
+    """Many of them are harmless: what a file proves may not need the entry."""
+    rng = np.random.default_rng(11)
+    problems = (
+        ds.problems.paper_single(bins=12, budget=0.01),
+        ds.problems.paper_single(bins=12, budget=0.0),
+        several_secrets((0.001, 0.01, 0.002)),
+        ds.problems.paper_single(bins=12, budget=0.01).with_budget(0.1, measure="max-lift"),
+    )
+    rights = [certificate(tmp_path, problem) for problem in problems]
+    pairs = [altered_at_random(pair, rng) for pair in rights for _ in range(40)]
+    for pair, said in zip(pairs, check_all(pairs), strict=True):
+        expected = opinion(pair)
+        assert ("refused" in said) == ("refused" in expected), (said, expected)
+        if "refused" not in said:
+            assert_same(said, expected)
+
+
 # -- the page
 # --------------------------------------------------------------------------------------------------
 
