@@ -9,11 +9,9 @@
    nothing with the Python package but the files and the theorems of docs/theory.md (3, 5 and 22).
 
    Letters: n private values, m guesses, N outcomes; a = p_xz, L = loss, t = tilt, μ = multiplier,
-   ε = budget, π = prior, u = joint law of private value and guess. */
+   P = estimator, ε = budget, π = prior, u = joint law of private value and guess. */
 
-function refuse(words) {
-  throw new Error(words);
-}
+const refuse = (words) => { throw new Error(words); };
 
 // -- fractions {n, d} with d > 0
 
@@ -325,7 +323,7 @@ async function membersOf(file) {
   return members;
 }
 
-/** A text, or a shape and the doubles in C order. */
+/** A text, or a shape and the doubles (float64, int64) in C order. */
 function arrayOf(name, bytes) {
   const data = new DataView(bytes.buffer);
   if (data.getUint32(0) !== 0x934e554d) refuse(`${name} is no .npy array`);
@@ -336,10 +334,11 @@ function arrayOf(name, bytes) {
   const count = shape.reduce((x, y) => x * y, 1);
   const content = bytes.slice(start).buffer;
   if (type?.[1] === "U" && count === 1) {
-    return String.fromCodePoint(...new Uint32Array(content)).replace(/\0+$/, "");
+    const letters = Array.from(new Uint32Array(content), (code) => String.fromCodePoint(code));
+    return letters.join("").replace(/\0+$/, "");
   }
   const Numbers = { f8: Float64Array, i8: BigInt64Array }[type?.[1] + type?.[2]];
-  if (!Numbers || content.byteLength !== 8 * count) refuse(`${name} holds no float64`);
+  if (!Numbers || content.byteLength !== 8 * count) return {}; // refused where it is needed
   const stored = Array.from(new Numbers(content), Number);
   if (!/'fortran_order': *True/.test(header) || shape.length < 2) return { shape, values: stored };
   if (shape.length > 2) refuse(`${name} is in Fortran order`);
@@ -358,11 +357,10 @@ function rowsOf(members, name, rows, columns, least = -1e200, most = 1e200) {
   return range(rows).map((i) => values.slice(i * columns, (i + 1) * columns));
 }
 
-const json = (text) => JSON.parse(text.replace(/\bInfinity\b/g, "1e999"));
-
 // -- the problem and the solution
 
 const TOLERANCE = 1e-9;
+const json = (text) => JSON.parse(text.replace(/\bInfinity\b/g, "1e999"));
 
 function checkVersion(members) {
   const version = members.get("version")?.values[0] ?? 1;
@@ -423,8 +421,9 @@ function problemOf(members) {
 /** The joint masses of the guess with X and, below, with the loss, [m, n + m] whole numbers. */
 function lawOf(members, { m, N, whole }) {
   if (!members.has("estimator")) refuse("there is no estimator; rules are not checked here");
-  const estimator = rowsOf(members, "estimator", m, N);
-  const columns = range(N).map((l) => estimator.map((row) => row[l]));
+  const P = rowsOf(members, "estimator", m, N);
+  const exact = json(members.get("exact_columns") ?? "{}");
+  const columns = range(N).map((l) => P.map((row, i) => (l in exact ? Number(i === 0) : row[l])));
   const { whole: weights, bits } = inCommonUnit(columns);
   columns.forEach((column, l) => {
     const valid = Math.abs(added(column) - 1) <= TOLERANCE && column.every((x) => x >= 0);
@@ -433,7 +432,7 @@ function lawOf(members, { m, N, whole }) {
     weights[l][first] += (1n << bits) - sumOf(weights[l]);
   });
   const sums = columns.map(() => 1n << bits);
-  for (const [l, texts] of Object.entries(json(members.get("exact_columns") ?? "{}"))) {
+  for (const [l, texts] of Object.entries(exact)) {
     weights[l] = texts.map((text) => BigInt(text));
     sums[l] = sumOf(weights[l]);
     const valid = l in columns && weights[l].length === m && weights[l].every((w) => w >= 0n);
@@ -465,6 +464,7 @@ async function check(problemFile, solutionFile) {
   const { law, scale } = lawOf(members, problem);
   const tilt = rowsOf(members, "tilt", m, n);
   const [multipliers] = rowsOf(members, "multiplier", 1, terms.length, 0, Infinity);
+  if (multipliers.some((x) => x > 1e200 && x < Infinity)) refuse("a multiplier is out of range");
   const shifts = zeros(m, n);
   let cost = ZERO;
   terms.forEach((term, k) => {
