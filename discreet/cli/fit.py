@@ -12,7 +12,7 @@ from discreet.checks import brief
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json, column_names, flag, number, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, People, by_column, check_column
-from discreet.errors import InputError
+from discreet.errors import InputError, how_to_install
 from discreet.people.labels import TOGETHER
 from discreet.showing.values import Facts
 
@@ -209,7 +209,8 @@ def _frame(columns: Columns) -> Any:
         import pandas
     except ImportError as error:
         raise InputError(
-            f"fitting needs scikit-learn and pandas; pip install 'discreet[people,onnx]' ({error})"
+            f"fitting needs pandas, which does not import ({error}); "
+            f"{how_to_install('people,onnx')}"
         ) from None
     return pandas.DataFrame(dict(columns))
 
