@@ -59,9 +59,7 @@ def compare(
     out: Annotated[str, option("DIR", "Where the page and the pictures go.")] = "discreet-compare",
     fail_on_disagreement: Annotated[
         bool,
-        flag(
-            "Exit with 1 if two certified brackets exclude one another.", "--fail-on-disagreement"
-        ),
+        flag("Exit with 1 if two certified brackets do not overlap.", "--fail-on-disagreement"),
     ] = False,
     force: Force = False,
     as_json: Json = False,

@@ -49,9 +49,9 @@ def crosscheck(
     """Solve a seeded set of problems with every backend and check every certificate a second time,
     by `discreet verify`.
 
-    Exits with 1 if two certified brackets exclude one another, a certificate does not hold, a
-    backend of the project fails, runs out of time or is wrong beyond its class of methods, or a
-    required backend answered nothing. Needs python-flint (the extra verify).
+    Exits with 1 if two certified brackets do not overlap, a certificate does not hold, a backend of
+    the project fails, runs out of time or is less accurate than its class of methods, or a required
+    backend gives no answer. Needs python-flint (the extra verify).
 
     Examples:
 

@@ -85,13 +85,14 @@ def fit(
     """Fit a rule that guesses one column and reveals at most a budget about others, and write it
     into a folder.
 
-    The sensitive columns are needed here and never to predict. The folder holds rule.json,
-    model.onnx and a card; FOLDER.key beside it holds the key of its coins and of its signature,
-    which only you may read; see discreet predict. One budget is about the sensitive columns
-    together; --leakage COLUMN=NATS for each is about each. Where no other rule is shown to keep the
-    budget, the rule always guesses alike, and says CONSTANT first; with --fail-if-constant the exit
-    code is then 1. With --frontier no rule is made: the folder gets the errors to expect over the
-    budgets that so many people could be promised, which may be looked at before a budget is chosen.
+    The sensitive columns are needed to fit, but not to predict. The folder contains rule.json,
+    model.onnx and a card. FOLDER.key contains the key of the coins and of the signature, and only
+    you may read it; see discreet predict. One budget limits what the guess reveals about all
+    sensitive columns together; --leakage COLUMN=NATS sets a budget for each column. If no other
+    rule can be shown to keep the budget, a constant rule is written and reported as CONSTANT; with
+    --fail-if-constant the exit code is then 1. With --frontier no rule is fitted: the folder
+    receives the expected errors over the budgets that this number of people can be promised. You
+    may look at them before you choose a budget.
 
     Examples:
 
@@ -222,7 +223,7 @@ def _features(people: str, table: Columns, asked: list[str], ignored: list[str])
     found = {name: column for name, column in table.items() if name not in (*asked, *ignored)}
     if not found:
         raise InputError(
-            f"{people} has no column to guess from; give one beside --hide and --guess"
+            f"{people} has no column to guess from; add one that is not named by --hide or --guess"
         )
     return _frame(found)
 
@@ -274,7 +275,7 @@ def _labels(people: str, table: Columns, name: str, missing: bool = False) -> An
 
 
 def _facts(out: str, card: dict[str, Any]) -> Facts:
-    """What is worth knowing at once."""
+    """Return the facts that the command prints."""
     from discreet.reports.card import asked_budgets
 
     people = card["people"]
