@@ -62,3 +62,8 @@ class Broken(BackendError):
 
 class Interrupted(BackendError):
     """The backend noticed its time limit and stopped without an answer."""
+
+
+def how_to_install(extra: str) -> str:
+    """The command that installs an extra of discreet, for a released wheel and for a checkout."""
+    return f'run pip install "discreet[{extra}]", or in a checkout pip install ".[{extra}]"'

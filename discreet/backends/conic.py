@@ -48,7 +48,7 @@ from discreet.backends.lowering import Program, is_late, limits, point_of
 from discreet.backends.parts import LeakageConstraint
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, number
-from discreet.errors import Absent
+from discreet.errors import Absent, how_to_install
 from discreet.measures.measure import Cone, Scope
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.registry import CONDITIONAL, OTHERS
@@ -146,8 +146,7 @@ class Conic(Unlifted):
         solver = choice(options, self.name, "solver", _FORMS, "clarabel")
         if solver.upper() not in cp.installed_solvers():
             raise Absent(
-                f"backend conic: cvxpy finds no solver {solver}; pip install "
-                f'"discreet[conic]", or {solver} itself'
+                f"backend conic: cvxpy finds no solver {solver}; {how_to_install('conic')}"
             )
         form = choice(options, self.name, "form", ("deviation", "joint"), _FORMS[solver][0])
         lowered = _write(problem, form, solver, _solver_options(options, solver, self.name))

@@ -31,7 +31,7 @@ from discreet.backends.contract import (
 )
 from discreet.backends.declared import BACKENDS
 from discreet.checks import brief
-from discreet.errors import Absent, Broken, DiscreetError, InputError, Unsupported
+from discreet.errors import Absent, Broken, DiscreetError, InputError, Unsupported, how_to_install
 from discreet.problems.provenance import version_of
 
 ENTRY_POINT_GROUP = "discreet.backends"
@@ -179,7 +179,7 @@ def require_libraries(backend: AnyBackend | Policy) -> None:
     import numpy as np
 
     able = backend.capabilities
-    remedy = f'pip install "discreet[{able.extra}]"' if able.extra else "reinstall discreet"
+    remedy = how_to_install(able.extra) if able.extra else "reinstall discreet"
     for library in able.libraries:
         if importlib.util.find_spec(library) is None:
             raise Absent(

@@ -155,7 +155,7 @@ def _open_streams() -> None:
 
 
 def _sentence(error: DiscreetError | MemoryError | OSError) -> str:
-    """What went wrong, and what to do."""
+    """Return what went wrong, and what to do."""
     match error:
         case MemoryError():
             return "the problem does not fit into memory; make it smaller"
@@ -168,7 +168,7 @@ def _sentence(error: DiscreetError | MemoryError | OSError) -> str:
 
 
 def _complain(sentence: str) -> None:
-    with contextlib.suppress(OSError):  # there may be nobody to hear it
+    with contextlib.suppress(OSError):  # standard error may be closed
         print(f"discreet: {shorten_message(sentence)}", file=sys.stderr)
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from discreet.reports.study.plan import Study
     from discreet.reports.study.runner import Summary, Watch
 
-_MOST_FAILURES = 5  # different ones that are told after a run
-_PLAIN_SECONDS = 10.0  # between lines of progress where standard error is no terminal
+_MOST_FAILURES = 5  # shown after a run, each reason once
+_PLAIN_SECONDS = 10.0  # between lines of progress where standard error is not a terminal
 
 
 def bench(
@@ -77,11 +77,11 @@ def bench(
 ) -> None:
     """Run a study: measure time, accuracy, true leakage and memory of backends on problems.
 
-    Every cell is an attempt in a process of its own, with limits of time and memory. It is judged,
-    and its row is on the disk at once. After an interruption, the same command again runs only the
-    missing cells, with this executor or another. Times of cells that ran beside others are flagged,
-    and not compared with others unless a control says that they may be. Exits with 1 if no cell of
-    the study is certified.
+    Every cell is an attempt in its own process, with limits of time and memory. Its answer is
+    judged, and its row is written at once. After an interruption, the same command runs only the
+    missing cells, with this executor or another. Times of cells that ran at the same time as others
+    are flagged; they are compared only if a control measurement allows it. Exits with 1 if no cell
+    of the study is certified.
 
     Examples:
 

@@ -72,10 +72,10 @@ def crosscheck(
     """Solve problems with every backend and check every certificate a second time, by
     `discreet verify`.
 
-    Exits with 1 if two certified brackets exclude one another, a certificate does not hold, or a
-    required backend answered nothing; for a PROBLEM also if no backend is certified on it; for the
-    seeded set also if a backend of the project fails, runs out of time or is wrong beyond its class
-    of methods. Needs python-flint (the extra verify).
+    Exits with 1 if two certified brackets do not overlap, a certificate does not hold, or a
+    required backend gives no answer; for a PROBLEM also if no backend is certified on it; for the
+    seeded set also if a backend of the project fails, runs out of time or is less accurate than its
+    class of methods. Needs python-flint (the extra verify).
 
     Examples:
 

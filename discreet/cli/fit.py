@@ -12,7 +12,7 @@ from discreet.checks import brief
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json, column_names, flag, number, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, People, by_column, check_column
-from discreet.errors import InputError
+from discreet.errors import InputError, how_to_install
 from discreet.people.labels import TOGETHER
 
 if TYPE_CHECKING:
@@ -84,13 +84,14 @@ def fit(
     """Fit a rule that guesses one column and reveals at most a budget about others, and write it
     into a folder.
 
-    The sensitive columns are needed here and never to predict. The folder holds rule.json,
-    model.onnx and a card; FOLDER.key beside it holds the key of its coins and of its signature,
-    which only you may read; see discreet predict. One budget is about the sensitive columns
-    together; --leakage COLUMN=NATS for each is about each. Where no other rule is shown to keep the
-    budget, the rule always guesses alike, and says CONSTANT first; with --fail-if-constant the exit
-    code is then 1. With --frontier no rule is made: the folder gets the errors to expect over the
-    budgets that so many people could be promised, which may be looked at before a budget is chosen.
+    The sensitive columns are needed to fit, but not to predict. The folder contains rule.json,
+    model.onnx and a card. FOLDER.key contains the key of the coins and of the signature, and only
+    you may read it; see discreet predict. One budget limits what the guess reveals about all
+    sensitive columns together; --leakage COLUMN=NATS sets a budget for each column. If no other
+    rule can be shown to keep the budget, a constant rule is written and reported as CONSTANT; with
+    --fail-if-constant the exit code is then 1. With --frontier no rule is fitted: the folder
+    receives the expected errors over the budgets that this number of people can be promised. You
+    may look at them before you choose a budget.
 
     Examples:
 
@@ -208,7 +209,8 @@ def _frame(columns: Columns) -> Any:
         import pandas
     except ImportError as error:
         raise InputError(
-            f"fitting needs scikit-learn and pandas; pip install 'discreet[people,onnx]' ({error})"
+            f"fitting needs pandas, which does not import ({error}); "
+            f"{how_to_install('people,onnx')}"
         ) from None
     return pandas.DataFrame(dict(columns))
 
@@ -220,7 +222,7 @@ def _features(people: str, table: Columns, asked: list[str], ignored: list[str])
     found = {name: column for name, column in table.items() if name not in (*asked, *ignored)}
     if not found:
         raise InputError(
-            f"{people} has no column to guess from; give one beside --hide and --guess"
+            f"{people} has no column to guess from; add one that is not named by --hide or --guess"
         )
     return _frame(found)
 

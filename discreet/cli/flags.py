@@ -156,9 +156,7 @@ Fraction = Annotated[
 ]
 Measure = Annotated[
     str | None,
-    option(
-        "NAME", "What the budget bounds; mutual information by default.", complete=measure_names
-    ),
+    option("NAME", "Measure of leakage; mutual information by default.", complete=measure_names),
 ]
 Gap = Annotated[float, number("GAP", "Relative certified gap aimed at.")]
 TimeLimit = Annotated[
@@ -174,7 +172,7 @@ Json = Annotated[bool, flag("JSON, and nothing else, on standard output.", "--js
 
 @dataclass(frozen=True)
 class ProblemOptions:
-    """How problems are asked for, beside their names; every field is an option."""
+    """How problems are specified in addition to their names; every field is an option."""
 
     set_: Set = None
     leakage: Leakage = None
@@ -185,7 +183,7 @@ class ProblemOptions:
 
     @property
     def has_budget(self) -> bool:
-        """Whether a budget was given, which replaces that of a problem."""
+        """True if a budget was given; it replaces the budget of the problem."""
         return self != ProblemOptions(self.set_)
 
     def problem(self, spec: str, default_budget: float | None = None) -> problems.Problem:

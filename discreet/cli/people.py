@@ -1,4 +1,4 @@
-"""What the commands about tables of people share."""
+"""Options and checks that the commands about tables of people share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Measures = Annotated[
     list[str] | None,
     option(
         "[COLUMN=]NAME",
-        "What the budget bounds; mutual information by default.",
+        "Measure of leakage; mutual information by default.",
         "--measure",
         complete=measure_names,
     ),

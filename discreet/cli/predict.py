@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json, argument, flag, option
 from discreet.cli.people import People, Person, check_column
-from discreet.errors import FileError, InputError
+from discreet.errors import FileError, InputError, how_to_install
 from discreet.showing.values import Table
 
 if TYPE_CHECKING:
@@ -162,7 +162,8 @@ def _parquet(parts: Iterator[Columns]) -> bytes:
         import pandas
     except ImportError as error:
         raise FileError(
-            f"Parquet needs pandas to be written ({error}); pip install it, or give CSV"
+            f"writing Parquet needs pandas, which does not import ({error}); give CSV, or "
+            f"{how_to_install('people,bench')}"
         ) from None
     with scratch_folder() as scratch, library().connect() as engine:
         engine.execute("SET threads = 1")  # the same bytes each time

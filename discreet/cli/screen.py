@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """The exit code of a command that was interrupted."""
 
-_PIPED_WIDTH = 150  # columns where the output is no terminal
+_PIPED_WIDTH = 150  # columns where the output is not a terminal
 
 
 def output() -> Console:
@@ -33,8 +33,8 @@ def output() -> Console:
 
 
 def drop_output() -> None:
-    """Discard what could not be written and all that follows: the exit code says what was found,
-    whoever reads it.
+    """Discard what could not be written and all that follows; a closed pipe does not change
+    the exit code.
 
     The interpreter would otherwise try again at exit, and complain.
     """

@@ -28,13 +28,13 @@ def submit(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Judge the answers of any program to the problems of a study, and keep them beside those of
+    """Judge the answers of any program to the problems of a study, and add them to the results of
     discreet bench.
 
-    An answer is a file with the name of the exported one: NAME.txt has the variables of the program
-    and a line "# seconds: 0.52", NAME.npz the same as arrays, or an estimator. Every answer is
-    judged, and verified where it is certified. Only the times are taken on trust: discreet report
-    marks them.
+    An answer is a file with the name of the exported problem: NAME.txt contains the variables of
+    the program and a line "# seconds: 0.52"; NAME.npz contains the same as arrays, or an estimator.
+    Every answer is judged, and every certified answer is verified. The times are those that you
+    state; discreet report marks them.
 
     Exits with 1 if no answer is certified.
 

@@ -12,7 +12,7 @@ import typer
 
 from discreet.cli import screen
 from discreet.cli.flags import Json, Problem, ProblemOptions, SolutionFile
-from discreet.errors import FileError, InputError
+from discreet.errors import FileError, InputError, how_to_install
 
 if TYPE_CHECKING:
     from discreet.verification import Verification
@@ -44,7 +44,11 @@ def verify(
         model, limit = _model(problem, asked)
         try:
             found = verification.verify(model, solution, budget=limit, measure=asked.measure)
-        except (ValueError, ImportError) as error:
+        except ImportError:
+            raise InputError(
+                f"verify needs python-flint, which is not installed; {how_to_install('verify')}"
+            ) from None
+        except ValueError as error:
             raise InputError(f"{problem} with {solution}: {error}") from None
     screen.show(
         lambda: _record(found),

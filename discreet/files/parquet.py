@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from discreet.errors import FileError
+from discreet.errors import FileError, how_to_install
 from discreet.storage.texts import check_ordinary
 from discreet.storage.writing import PathLike, shown_path
 
@@ -16,8 +16,8 @@ def library() -> Any:
         import duckdb
     except ImportError as error:
         raise FileError(
-            f"Parquet needs DuckDB, which does not import ({error}); pip install "
-            '"discreet[bench]", or give CSV'
+            f"Parquet needs DuckDB, which does not import ({error}); give CSV, or "
+            f"{how_to_install('bench')}"
         ) from None
     return duckdb
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import InputError
+from discreet.errors import InputError, how_to_install
 from discreet.numerics.double_double import Array
 from discreet.people.tables import in_columns
 from discreet.problems.frames import is_missing
@@ -28,8 +28,8 @@ except ImportError:  # then the class says what to install when it is used
         def __new__(cls, *_: Any, **__: Any) -> Any:
             """InputError: nothing can be fitted."""
             raise InputError(
-                "PrivateClassifier needs scikit-learn, which is not installed; pip "
-                "install 'discreet[people]'"
+                "PrivateClassifier needs scikit-learn, which is not installed; "
+                f"{how_to_install('people')}"
             )
 
 

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import InputError
+from discreet.errors import InputError, how_to_install
 from discreet.numerics.double_double import Array
 from discreet.people import probabilities
 from discreet.people.deployed import Rule
@@ -50,8 +50,8 @@ def libraries() -> tuple[Any, Any]:
         import skl2onnx  # noqa: F401
     except ImportError as error:
         raise InputError(
-            "an ONNX graph needs onnx, onnxruntime and skl2onnx; pip install "
-            f'"discreet[people,onnx]" ({error})'
+            "an ONNX graph needs onnx, onnxruntime and skl2onnx, one of which does not import "
+            f"({error}); {how_to_install('people,onnx')}"
         ) from None
     return onnx, onnxruntime
 

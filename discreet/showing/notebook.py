@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from discreet.errors import InputError
+from discreet.errors import InputError, how_to_install
 from discreet.showing.page import html
 from discreet.showing.svg import INKED_STYLE
 from discreet.showing.values import BAD, GOOD, PLAIN, UNSURE, Part, Toned
@@ -72,6 +72,6 @@ def frame(data: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pd.DataFrame
         import pandas as pd
     except ImportError:
         raise InputError(
-            "to_frame needs pandas, which does not import; pip install 'discreet[data]'"
+            f"to_frame needs pandas, which does not import; {how_to_install('data')}"
         ) from None
     return pd.DataFrame(data)

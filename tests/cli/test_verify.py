@@ -85,4 +85,5 @@ def test_refusals_are_one_sentence(folder):
 def test_without_python_flint_it_says_what_to_install(folder, monkeypatch):
     monkeypatch.setattr(verification.exact, "arb", None)
     said = refused(f"verify {folder / 'model.npz'} {folder / 'answer.npz'}")
-    assert "pip install 'discreet[verify]'" in said
+    assert 'pip install "discreet[verify]"' in said
+    assert 'in a checkout pip install ".[verify]"' in said

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.checks import as_list, brief
-from discreet.errors import InputError
+from discreet.errors import InputError, how_to_install
 from discreet.problems.binning import DEFAULT_SMOOTHING
 from discreet.problems.catalog.registry import Means, Number, Whole, register
 from discreet.problems.problem import Problem
@@ -169,10 +169,7 @@ def _table(name: str) -> dict[str, NDArray[Any]]:
     """
     package = find_spec("statsmodels")
     if package is None or package.origin is None:
-        raise InputError(
-            f"the catalog's {name} needs statsmodels; install it with: pip install "
-            '"discreet[data]"'
-        )
+        raise InputError(f"the catalog's {name} needs statsmodels; {how_to_install('data')}")
     file = Path(package.origin).parent / "datasets" / name / f"{name}.csv"
     header, *rows = file.read_text(encoding="utf-8").splitlines()
     mark = "," if "," in header else None

@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from discreet.checks import as_list
-from discreet.errors import Absent, InputError
+from discreet.errors import Absent, InputError, how_to_install
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget, Term
@@ -83,8 +83,8 @@ def _require_dask() -> None:
         import_module("dask.delayed")
     except ImportError as error:
         raise Absent(
-            f"from_dask needs dask, which does not import ({error}); pip install "
-            '"discreet[distributed]"'
+            f"from_dask needs dask, which does not import ({error}); "
+            f"{how_to_install('distributed')}"
         ) from None
 
 

@@ -27,7 +27,7 @@ from discreet.backends.registry import (
     refuse_unserved,
 )
 from discreet.checks import as_list
-from discreet.errors import InputError, Unsupported
+from discreet.errors import InputError, Unsupported, how_to_install
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import arrays_of
 from discreet.problems.problem import Problem
@@ -305,7 +305,7 @@ def _absence(name: str) -> str:
     """
     able = load_backend(name).capabilities
     missing = [library for library in able.libraries if importlib.util.find_spec(library) is None]
-    remedy = f'pip install "discreet[{able.extra}]"' if able.extra else "reinstall discreet"
+    remedy = how_to_install(able.extra) if able.extra else "reinstall discreet"
     return f"it needs {missing[0]}, which is not installed; {remedy}" if missing else ""
 
 

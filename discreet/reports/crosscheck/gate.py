@@ -30,7 +30,7 @@ from discreet.backends.registry import (
     refuse_unknown_names,
 )
 from discreet.backends.solution import Solution, Status
-from discreet.errors import InputError
+from discreet.errors import InputError, how_to_install
 from discreet.problems.certificate import Certificate
 from discreet.problems.provenance import version_of
 from discreet.reports.crosscheck.instances import CheckedInstance, Selection
@@ -108,7 +108,7 @@ def run_crosscheck(
     refuse_unknown_names((*names, *required))
     if find_spec("flint") is None:
         raise InputError(
-            "crosscheck needs python-flint; install it with: pip install 'discreet[verify]'"
+            f"crosscheck needs python-flint, which is not installed; {how_to_install('verify')}"
         )
     if jobs < 1 or not within > 0.0 or not names:
         raise InputError(

@@ -31,7 +31,7 @@ from typing import Any
 
 from discreet.backends.process import STARTUP_SECONDS, end_children
 from discreet.checks import brief, nearest
-from discreet.errors import Absent, InputError
+from discreet.errors import Absent, InputError, how_to_install
 from discreet.reports.study.plan import AttemptLimits
 
 LOCAL = "local"
@@ -134,8 +134,8 @@ def _import(kind: type[Executor]) -> Any:
         return import_module(name)
     except ImportError as error:
         raise Absent(
-            f"the executor {kind.name} needs {name}, which does not import ({error}); pip install "
-            f'"discreet[{extra}]"'
+            f"the executor {kind.name} needs {name}, which does not import ({error}); "
+            f"{how_to_install(extra)}"
         ) from None
 
 
