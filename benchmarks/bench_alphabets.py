@@ -8,13 +8,16 @@ from typing import Any, ClassVar
 
 import discreet as ds
 
-from . import grid
+from . import grid, reach
 
 
 class _Alphabets(grid.Grid):
     """A random joint with zeros, 200 outcomes, seed 0; half of the Bayes rule's leakage."""
 
-    params: ClassVar[list[list[Any]]] = [grid.BACKENDS, [2, 3, 4, 6, 8, 10]]
+    params: ClassVar[list[list[Any]]] = [
+        reach.backends(*reach.LINEAR, "slsqp"),
+        [2, 3, 4, 6, 8, 10],
+    ]
     param_names: ClassVar[list[str]] = ["backend", "values"]
 
     def problem(self, size: int) -> Any:
@@ -28,7 +31,3 @@ class AlphabetsSteps(_Alphabets, grid.Steps):
 
 class AlphabetsAnswers(_Alphabets, grid.Answers):
     """Gap, leakage, and seconds of certifying."""
-
-
-class AlphabetsMemory(_Alphabets, grid.Memory):
-    """Peak memory."""

@@ -60,7 +60,3 @@ class MeasuresSteps(_Measures, grid.Steps):
 
 class MeasuresAnswers(_Measures, grid.Answers):
     """Gap, leakage, and seconds of certifying."""
-
-
-class MeasuresMemory(_Measures, grid.Memory):
-    """Peak memory."""

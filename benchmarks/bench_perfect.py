@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import discreet as ds
 
-from . import grid
+from . import grid, reach
 
 
 def _instance(word: str) -> Any:
@@ -23,7 +23,7 @@ class _Perfect(grid.Grid):
     """
 
     params: ClassVar[list[list[Any]]] = [
-        grid.BACKENDS,
+        reach.backends("qif"),
         [
             "bins=4",
             "bins=64",
@@ -48,7 +48,3 @@ class PerfectSteps(_Perfect, grid.Steps):
 
 class PerfectAnswers(_Perfect, grid.Answers):
     """Gap, leakage, and seconds of certifying."""
-
-
-class PerfectMemory(_Perfect, grid.Memory):
-    """Peak memory."""

@@ -4,8 +4,8 @@ the answer.
 A suite states sizes, and the instance of a size (`problem`). Its benchmarks are in three classes,
 because asv prepares all benchmarks of a class in the same way, and preparation is not timed:
 
-    Steps     time_lower, time_solve, time_solve_cpu: reducing and lowering; the solver alone, on a
-              problem lowered afresh for every sample, in seconds of the clock and of the processor
+    Steps     time_lower, time_solve_cpu: reducing and lowering; the solver alone, on a problem
+              lowered afresh for every sample, in seconds of the processor
     Answers   time_certify, track_gap_over_target, track_leakage_over_budget: of one answer, which
               the first of the three computes during preparation and keeps in a folder that asv
               provides for the class
@@ -51,7 +51,10 @@ PHI_TOLERANCE = 1e-13
 """The ‖Φ P‖∞ that counts as zero at budget 0."""
 
 BACKENDS = reach.backends()
-"""Every backend of the project, and those that other packages register."""
+"""Every backend for arrays, of the project and of other packages."""
+
+CONSTRAINED = reach.backends(*reach.LINEAR)
+"""Those that serve positive budgets of mutual information."""
 
 
 class Grid(ABC):
@@ -103,9 +106,7 @@ class Steps(Grid):
     """Seconds of lowering and of solving, timed separately."""
 
     def setup(self, backend: str, size: Any) -> None:
-        """Lower as well, so that `time_solve` starts from a lowered problem that is
-        not yet solved.
-        """
+        """Lower as well, so that solving starts from a lowered problem that is not yet solved."""
         self.prepare(backend, size)
         self.lowered = self.lower()
 
@@ -113,12 +114,10 @@ class Steps(Grid):
         """Seconds to reduce and lower; the backend has lowered this instance once before."""
         self.lower()
 
-    def time_solve(self, backend: str, size: Any) -> None:
-        """Seconds of the solver; no answer within the limit is a failure."""
-        self.solver.solve(self.lowered, self.options)
-
     def time_solve_cpu(self, backend: str, size: Any) -> None:
-        """Processor seconds of all threads: other work on the machine hardly changes them."""
+        """Processor seconds of all threads, which other work on the machine hardly changes; no
+        answer within the limit is a failure.
+        """
         self.solver.solve(self.lowered, self.options)
 
     time_solve_cpu.timer = time.process_time  # type: ignore[attr-defined]
