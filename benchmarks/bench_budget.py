@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import discreet as ds
 
-from . import grid
+from . import grid, reach
 
 SLACK = 1.0
 """A budget in nats that does not bind: the Bayes rule leaks far less (0.0124 nats)."""
@@ -17,7 +17,10 @@ SLACK = 1.0
 class _Budget(grid.Grid):
     """The paper's single sensor with 64 bins."""
 
-    params: ClassVar[list[list[Any]]] = [grid.CURVED, [0.0, 1e-10, 1e-6, 1e-2, SLACK]]
+    params: ClassVar[list[list[Any]]] = [
+        reach.backends("qif"),
+        [0.0, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, SLACK],
+    ]
     param_names: ClassVar[list[str]] = ["backend", "budget"]
 
     def problem(self, size: float) -> Any:

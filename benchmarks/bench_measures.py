@@ -33,7 +33,7 @@ class _Measures(grid.Grid):
     """
 
     params: ClassVar[list[list[Any]]] = [
-        grid.SOLVERS,
+        grid.BACKENDS,
         [*MEASURES, *(f"secrets={count}" for count in SECRETS)],
     ]
     param_names: ClassVar[list[str]] = ["backend", "constraint"]

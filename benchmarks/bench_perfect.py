@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import discreet as ds
 
-from . import grid
+from . import grid, reach
 
 
 def _instance(word: str) -> Any:
@@ -23,8 +23,9 @@ class _Perfect(grid.Grid):
     """
 
     params: ClassVar[list[list[Any]]] = [
-        [name for name in grid.SOLVERS if name != "qif"],
+        reach.backends("qif"),
         [
+            "bins=4",
             "bins=64",
             "bins=1000",
             "bins=10000",

@@ -17,7 +17,7 @@ from . import grid
 class _Sensors(grid.Grid):
     """The paper's count vectors; half of the Bayes rule's leakage."""
 
-    params: ClassVar[list[list[Any]]] = [grid.CURVED, [1, 5, 10, 20, 40, 100]]
+    params: ClassVar[list[list[Any]]] = [grid.CONSTRAINED, [1, 2, 5, 10, 20, 40, 100]]
     param_names: ClassVar[list[str]] = ["backend", "sensors"]
 
     def problem(self, size: int) -> Any:

@@ -50,11 +50,11 @@ LIMIT_SECONDS = 30.0
 PHI_TOLERANCE = 1e-13
 """The ‖Φ P‖∞ that counts as zero at budget 0."""
 
-SOLVERS = [name for name in reach.backends() if name not in ("auto", "intervals", "sequence-form")]
-"""The backends that solve problems in arrays themselves: of the project, and of other packages."""
+BACKENDS = reach.backends()
+"""Every backend for arrays, of the project and of other packages."""
 
-CURVED = [name for name in SOLVERS if name not in ("glop", "highs", "pdlp", "pyomo", "qif")]
-"""Those that serve mutual information under a positive budget; the others are linear programs."""
+CONSTRAINED = reach.backends(*reach.LINEAR)
+"""Those that serve positive budgets of mutual information."""
 
 
 class Grid(ABC):
@@ -106,9 +106,7 @@ class Steps(Grid):
     """Seconds of lowering and of solving, timed separately."""
 
     def setup(self, backend: str, size: Any) -> None:
-        """Lower as well, so that the solver starts from a lowered problem that is not yet
-        solved.
-        """
+        """Lower as well, so that solving starts from a lowered problem that is not yet solved."""
         self.prepare(backend, size)
         self.lowered = self.lower()
 
@@ -117,8 +115,8 @@ class Steps(Grid):
         self.lower()
 
     def time_solve_cpu(self, backend: str, size: Any) -> None:
-        """Processor seconds of the solver on all threads, which other work on the machine hardly
-        changes; no answer within the limit is a failure.
+        """Processor seconds of all threads, which other work on the machine hardly changes; no
+        answer within the limit is a failure.
         """
         self.solver.solve(self.lowered, self.options)
 

@@ -16,12 +16,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from discreet.cli.app import app
-from discreet.reports.outputs import replace_file
-from discreet.showing import numerals
-from discreet.showing.markdown import markdown
-from discreet.showing.values import Section, Table
-
 _ROOT = Path(__file__).resolve().parents[1]
 BACKENDS = (
     *("tilt", "blahut-arimoto", "highs", "highs:method=pdlp", "pyomo", "conic"),
@@ -33,6 +27,10 @@ BACKENDS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Hunt, and write the index."""
+    from discreet.cli.app import app
+    from discreet.reports.outputs import replace_file
+    from discreet.showing.markdown import markdown
+
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--time", type=float, default=3600.0, metavar="S", help="of each hunt")
     parser.add_argument("--backends", default=";".join(BACKENDS), help="separated by semicolons")
@@ -51,8 +49,10 @@ def _folder(label: str) -> str:
     return label.replace(":", "-").replace("=", "-")
 
 
-def page(out: Path) -> Section:
-    """The index of the hunts in a folder."""
+def page(out: Path) -> Any:
+    """The index of the hunts in a folder, as a section."""
+    from discreet.showing.values import Section, Table
+
     found = [json.loads(path.read_text("utf-8")) for path in sorted(out.glob("*/hunt.json"))]
     hits = sum(each["find"] is not None for each in found)
     measured = ("backend", "hunted (s)", "problems", "claims", "wrong")
@@ -95,6 +95,8 @@ def _total_time(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _line(record: Mapping[str, Any]) -> tuple[str, ...]:
+    from discreet.showing import numerals
+
     find = record["find"]
     counts = [f"{record[name]:,}" for name in ("tried", "claims", "wrong")]
     begin = (record["backend"], f"{record['seconds']:.0f}", *counts)

@@ -26,10 +26,24 @@ def own_backends() -> list[str]:
     return list(runpy.run_path(str(_DECLARED))["BACKENDS"])
 
 
-def backends() -> list[str]:
-    """The project's own backends in their fixed order, then those that other packages register."""
+OTHER_KINDS = ("auto", "intervals", "sequence-form")
+"""Backends that answer no problem of arrays by themselves: a policy, and those for densities and
+for guesses over time.
+"""
+
+LINEAR = ("highs", "pyomo", "glop", "pdlp", "qif")
+"""Backends for linear programs, which serve no positive budget of mutual information."""
+
+
+def backends(*left_out: str) -> list[str]:
+    """The project's own backends in their fixed order, then those that other packages register,
+    without those that would be skipped for every instance of a suite.
+
+    A list is left out, not asked for: see `own_backends`.
+    """
     own = own_backends()
-    return [*own, *sorted(set(ds.backends.backend_names()) - set(own))]
+    found = [*own, *sorted(set(ds.backends.backend_names()) - set(own))]
+    return [name for name in found if name not in (*OTHER_KINDS, *left_out)]
 
 
 def unknown(backend: str) -> str:

@@ -16,15 +16,15 @@ from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 
-from discreet.cli.app import app
-from discreet.reports.statistics.changes import changes_between
-from discreet.reports.study.store import read_results
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the study, print a line for each pair with a change and the count; 1 beyond one in
     twenty.
     """
+    from discreet.cli.app import app
+    from discreet.reports.statistics.changes import changes_between
+    from discreet.reports.study.store import read_results
+
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--study", default="quick")

@@ -120,12 +120,18 @@ def test_every_file_can_be_imported_at_a_commit_without_reports(load, monkeypatc
 @pytest.mark.parametrize("question", QUESTIONS[:-1])
 def test_a_suite_runs_at_its_smallest_size(question, load, tmp_path):
     suites = classes(load(f"bench_{question}"))
-    grown = {"Memory"} if question in ("bins", "sensors") else set()
-    assert set(suites) == {"Steps", "Answers"} | grown
+    memory = {"Memory"} if question in ("bins", "sensors") else set()
+    assert set(suites) == {"Steps", "Answers"} | memory
     for word, suite in suites.items():
         grid = suite()
-        _, sizes = grid.params
-        assert len(sizes) >= 5
+        backends, sizes = grid.params
+        left_out = set(ds.backends.backend_names()) - set(backends)
+        assert set(backends) <= set(ds.backends.backend_names())
+        for size in sizes if word == "Steps" else ():
+            instance = grid.problem(size) if left_out else None
+            for backend in left_out - {"auto"}:  # a policy, which has no steps
+                assert load("reach").refusal(backend, instance), (backend, size)
+        assert len(sizes) >= 6
         assert len(set(map(str, sizes))) == len(sizes)
         cell = ("tilt", sizes[0]) if word != "Answers" else (str(tmp_path), "tilt", sizes[0])
         grid.setup(*cell)
@@ -134,26 +140,6 @@ def test_a_suite_runs_at_its_smallest_size(question, load, tmp_path):
         if word == "Answers":
             assert grid.track_gap_over_target(*cell) == 1.0
             assert 1.0 <= grid.track_leakage_over_budget(*cell) < 1.0 + 1e-6
-
-
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_a_suite_asks_the_backends_that_serve_some_of_it_and_no_others(question, load):
-    module = load(f"bench_{question}")
-    grid = (module.Frontier if question == "frontier" else classes(module)["Steps"])()
-    curve = question == "frontier"
-    if curve:
-        problems = [ds.problems.paper_single(bins=bins, fraction=0.5) for bins in grid.params[1]]
-    else:
-        small = [size for size in grid.params[1] if str(size) not in ("100000", "1000000", "100")]
-        problems = list(map(grid.problem, small))
-    serving = {
-        name
-        for name in ds.backends.backend_names()
-        if name != "auto"  # it asks the others
-        and not all(load("reach").refusal(name, problem, curve=curve) for problem in problems)
-    }
-    linear = {"highs", "pyomo", "glop", "pdlp"}  # asked at budget 0 by the suite `perfect`
-    assert set(grid.params[0]) == serving - (linear if question == "budget" else set())
 
 
 def test_the_frontier_is_as_narrow_as_asked(load, tmp_path, monkeypatch):

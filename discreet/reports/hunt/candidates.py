@@ -48,9 +48,10 @@ class Candidate:
         return cls(problem.p_xz / largest, problem.loss / largest, budget.amount, budget.measure)
 
     def problem(self) -> Problem | None:
-        """The problem; None if these numbers make none."""
+        """The problem; None if these numbers make none, or if there is no secret."""
         total = self.weights.sum()
-        if not (total > 0.0 and self.losses.size):
+        secret = np.count_nonzero(self.weights.any(axis=1)) > 1
+        if not (secret and self.losses.size):
             return None
         budget = LeakageBudget(self.amount, self.measure)
         try:

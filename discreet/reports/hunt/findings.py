@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ NAMES = (_STATE, "report.md", "reproduce.py", *_INSTANCES)
 """Every file that a hunt may write, beside the manifest."""
 
 _LARGEST = 1 << 20  # bytes of a state
-_SCRIPT_SECONDS = 60.0
+_LIMIT = 60.0  # seconds for examining a find, and for a script
 
 
 def save(folder: Path, quarry: Quarry, known: Progress, *, overwrite: bool = False) -> None:
@@ -110,8 +110,9 @@ def examine(quarry: Quarry, candidate: Candidate) -> Find | None:
     """The find of a candidate, in a process of its own; None if the claim is right this time."""
     problem = candidate.problem()
     assert problem is not None  # it was found on one
-    tried = attempt_isolated(problem, quarry.configuration.backend, quarry.options, threads=1)
-    return find_in(candidate, conclude(problem, tried, quarry.options), quarry)
+    options = replace(quarry.options, time_limit=_LIMIT)
+    tried = attempt_isolated(problem, quarry.configuration.backend, options, threads=1)
+    return find_in(candidate, conclude(problem, tried, options), quarry)
 
 
 def write(
@@ -164,7 +165,7 @@ def _run(text: str) -> str:
                 [sys.executable, "-P", str(path)],
                 capture_output=True,
                 text=True,
-                timeout=_SCRIPT_SECONDS,
+                timeout=_LIMIT,
                 check=False,
             )
         except subprocess.TimeoutExpired:

@@ -16,7 +16,7 @@ from typing import Any
 from discreet.backends.contract import Options
 from discreet.backends.registry import load_backend
 from discreet.problems.reduction import reduce, without_known_secrets
-from discreet.reports.hunt.search import Find
+from discreet.reports.hunt.search import SMALLEST_ERROR, Find
 from discreet.reports.measurements import Configuration
 
 LAST_LINE = re.compile(r"^wrong by (\S+)$", re.MULTILINE)
@@ -182,7 +182,7 @@ def script(find: Find, configuration: Configuration, options: Options, title: st
         "losses": small.loss.tolist(),
         "budget": term.budget.amount,
         "bracket": [truth.lower, truth.upper],
-        "least error": 1e-6 * problem.constant_error,
+        "least error": SMALLEST_ERROR * problem.constant_error,
         "order": "C",
         **data_of(solver.lower(small, options)),
     }

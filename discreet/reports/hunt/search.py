@@ -3,8 +3,9 @@
 A claim is *wrong* by the larger of two numbers, both of the backend's own answer, before any
 repair: the relative excess over the budget (at perfect privacy, the largest violation of an
 equation, which is a probability), and the relative excess of the error probability over the
-certified least one. It is a find if that is more than `MARGIN` times the gap that the backend was
-asked for. This is stricter than the judge, who also objects to rare guesses that reveal something.
+certified least one, or over a thousandth of the best constant guess's. It is a find if that is more
+than `MARGIN` times the gap that the backend was asked for. This is stricter than the judge, who
+also objects to rare guesses that reveal something.
 
 The search runs in a process of its own, which reports before every attempt. If a solver crashes or
 does not return, the process is replaced, and the next batch begins.
@@ -38,10 +39,12 @@ from discreet.reports.statistics.claims import claims_success
 MARGIN = 10.0
 """A claim counts as wrong beyond so many times the gap: a digit more than was asked for."""
 
+SMALLEST_ERROR = 1e-3
+"""Of the best constant guess's: the excess of an error is never relative to less."""
+
 _BATCH = 48  # random candidates of a batch, and as many mutated ones
 _SHRUNK = 2  # finds of a batch that are shrunk, the simplest first
 _TRUTH_SECONDS = 2.0  # for certifying the least error probability
-_SMALLEST_ERROR = 1e-6  # of the best constant guess's; relative errors are never of less
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +233,7 @@ def find_in(candidate: Candidate, solution: Solution, quarry: Quarry) -> Find | 
     reference = run.solve(problem, other, gap=quarry.options.gap, time_limit=_TRUTH_SECONDS)
     judged = solution.certificate
     truth = reference.certificate
-    scale = _SMALLEST_ERROR * problem.constant_error
+    scale = SMALLEST_ERROR * problem.constant_error
     if (
         reference.status is not Status.CERTIFIED
         or judged is None
