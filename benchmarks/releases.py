@@ -57,9 +57,11 @@ def page(rows: Sequence[Measurement]) -> Section:
     minutes = sum(row.wall_seconds for row in rows) / 60.0
     wrong = [row for row in installed if claims_success(row.claimed) and not row.certified]
     machine = rows[0].machine
+    answered = {row.environment.split()[0] for row in installed if row.answered}
     summary = (
         f"{len(pairs)} releases of {len(PROJECTS)} projects, each in an environment of its own, on "
-        f"{len({row.instance for row in rows})} problems. Asked for: a relative certified gap of "
+        f"{len({row.instance for row in rows})} problems; {len(answered)} releases gave answers. "
+        f"Asked for: a relative certified gap of "
         f"{rows[0].gap_target:g} within {rows[0].time_limit_seconds:g} s. The judge certified "
         f"{sum(row.certified for row in installed)} of {len(installed)} answers. Of "
         f"{sum(claims_success(row.claimed) for row in installed)} answers that a solver called "
@@ -90,6 +92,11 @@ def page(rows: Sequence[Measurement]) -> Section:
                     "newest release, as far as an older one has them: HiGHS before 1.11 lacks some "
                     "tolerances. Libraries between, such as NumPy and SciPy, are the newest that a "
                     "release accepts; the CSV names their versions.",
+                    "Tolerances are those of the backends: a tenth of the gap for cvxpy and HiGHS, "
+                    "a ten-thousandth for Clarabel by its own interface. So the tables compare "
+                    "releases of one project and not projects. ModuleNotFoundError and "
+                    "AttributeError mean that the interface written here needs a newer release of "
+                    "Pyomo or OR-Tools; they say nothing about the solver.",
                 ],
             ),
         ],
