@@ -1,10 +1,10 @@
-"""A classifier in the manner of scikit-learn whose guesses keep a budget of leakage, for the people
-it will meet.
+"""A classifier in the style of scikit-learn whose guesses keep a budget of leakage for people who
+were not in the table.
 
 It fits two calibrated classifiers, of y and of the sensitive features, designs rules on
-cross-fitted probabilities (`discreet.people.design`), and takes the one whose leakage on people
-apart is shown to keep the budget (`discreet.people.promise`). The sensitive features are needed to
-fit, never to predict.
+cross-fitted probabilities (`discreet.people.design`), and takes the one that is shown to keep the
+budget on people set aside (`discreet.people.promise`). The sensitive features are needed for
+fitting, never for prediction.
 
 Source: docs/theory.md, sections 7 and 23.
 """
@@ -71,11 +71,11 @@ from discreet.people.tables import guesses_like
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
 
-_LISTED = 6  # groups that a statement lists
+_LISTED = 6  # largest number of groups that a statement lists
 
 
 def _listed(labels: tuple[Any, ...]) -> str:
-    """Labels in words."""
+    """Return labels as a list in words."""
     if len(labels) > _LISTED:
         return f"({len(labels)} of them)"
     texts = ("/".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in labels)
@@ -83,32 +83,33 @@ def _listed(labels: tuple[Any, ...]) -> str:
 
 
 class PrivateClassifier(TwoClassifiers):
-    """Guesses y from X while the guess leaks at most a budget about the sensitive features.
+    """Guess y from X while the guess leaks at most a budget about the sensitive features.
 
     estimator          classifier of y with `predict_proba`; gradient boosting by default
-    private_estimator  classifier of the sensitive features from X, under a conditional measure of
-                       the truth with them; gradient boosting by default
-    budget             of leakage, in the unit of the measure: a number about all sensitive columns
-                       together, or a mapping that has one for each by name
-    fraction           the same as a share of what the plain classifier leaks; give one of both
-    measure            of leakage, by name or as an object of `discreet.measures`;
-                       "conditional-mutual-information" is what the guess says to who knows y, and
-                       "equalized-odds-difference" how far equalized odds are missed, for which
-                       rules are designed by that information; a number or a name in one of the
-                       three beside a mapping in another is that of every column
-    groups             whom the promise is about, a list or one for each sensitive column by name;
-                       people of other groups are left out. By default the groups that are seen,
-                       and a group that nobody saw is not protected
-    rare_groups        "merge" makes one group of all that have fewer than `rare_below` people to
-                       fit on, "exclude" leaves their people out; by default every group counts,
-                       and a group of few people makes every promise about all weaker
-    confidence         of the promise about people
-    promise            "exact", or "asymptotic": shorter, and right for many people only. Mutual
-                       information has such a limit
-    calibration        share of the people who are kept apart for the promise; 0 for none. Then the
-                       certificate is about the probabilities of the model, cross-fitted but for
-                       frequent records, and `statement_` says what the rule leaks with those of the
-                       deployed classifiers
+    private_estimator  classifier of the sensitive features from X (under a conditional measure, of
+                       the truth combined with them); gradient boosting by default
+    budget             budget of leakage in the unit of the measure: a number about all sensitive
+                       columns together, or a mapping with one for each column
+    fraction           the budget as a share of the leakage of the plain classifier; give one of the
+                       two
+    measure            measure of leakage, by name or as an object of `discreet.measures`.
+                       "conditional-mutual-information" is the leakage to someone who knows y;
+                       "equalized-odds-difference" is the violation of equalized odds, for which
+                       rules are designed by conditional information. If one of the three is a
+                       mapping, a number or name in another applies to every column
+    groups             the groups that the promise is about: a list, or a mapping with one for each
+                       sensitive column; people of other groups are left out. By default all groups
+                       that occur; a group that does not occur is not protected
+    rare_groups        "merge" combines all groups with fewer than `rare_below` people to fit on,
+                       "exclude" leaves their people out. By default every group counts, and a group
+                       of few people weakens every promise
+    confidence         confidence of the promise about people
+    promise            "exact", or "asymptotic", which is smaller but needs many people; only mutual
+                       information has an asymptotic limit
+    calibration        share of the people set aside for the promise; 0 for none. Without them the
+                       certificate is about the probabilities of the model (cross-fitted, except for
+                       frequent records), and `statement_` states the leakage with the probabilities
+                       of the deployed classifiers
     loss_matrix        loss of guess i when the truth is k, in the order of `classes_`; 0/1 by
                        default
     random_state       seed of splits, classifiers and the key of coins; None for a secret key
@@ -116,23 +117,23 @@ class PrivateClassifier(TwoClassifiers):
     Without sensitive features and without a budget it is the plain classifier. After `fit`:
 
     classes_, groups_  labels of the guesses and of the groups
-    rule_              the `Rule`, to save and to deploy beside `estimator_` and
+    rule_              the `Rule`, to save and to deploy together with `estimator_` and
                        `private_estimator_`
     design_            the rule with its certificate for the model; None for a constant rule
     model_             the problem whose outcomes are the fitted people, without a budget
     promise_           the rules that were tried on the calibration people; None without them
-    evaluation_        what the rule did to them, with errors counted; None without them
-    limit_, secrets_   the budget (of each column by name, if each has one), also where a fraction
-                       was given; labels of each column that has a budget
+    evaluation_        the effect of the rule on them, with errors counted; None without them
+    limit_, secrets_   the budget (by column if each has one), also if a fraction was given; labels
+    of each column that has a budget
     data_              digest and number of the people
-    statement_         one sentence that says for what, or for whom, the budget holds
-    constant_          whether no rule but a constant guess is shown to keep the budget
+    statement_         one sentence that states for what, or for whom, the budget holds
+    constant_          True if only a constant guess is shown to keep the budget
     """
 
     @staticmethod
     def watch(done: int, total: int | None, what: str) -> None:
-        """Called with (steps done, steps in all, what happens now) while it is fitted; replace it
-        to show progress.
+        """Called with (steps done, total steps, current step) during fitting; replace it to show
+        progress.
         """
 
     def __init__(
@@ -174,13 +175,14 @@ class PrivateClassifier(TwoClassifiers):
         sample_weight: Any = None,
         person: Any = None,
     ) -> PrivateClassifier:
-        """Fit the classifiers, design the rule, and look at it on the people who were kept apart.
+        """Fit the classifiers, design the rule, and evaluate it on the people who were set aside.
 
-        sensitive_features: the group of each person, one column or several; needed wherever there
-        is a budget. sample_weight: how many people each stands for when fitting. The promise is
-        about people like the calibration people, each of whom counts once. person: whose row each
-        is, where one person may have several. Raises InputError, and what scikit-learn raises for
-        tables that it does not take; warns of what a table of people should not have.
+        sensitive_features: the group of each person, one column or several; required if there is a
+        budget. sample_weight: the number of people that each represents in fitting. The promise is
+        about people like the calibration people, each of whom counts once. person: identifies the
+        person of each row, if a person may have several rows. Raises InputError, and the errors of
+        scikit-learn for tables that it does not accept; warns of columns that a table of people
+        should not have.
         """
         from sklearn.utils import check_random_state
 
@@ -234,7 +236,9 @@ class PrivateClassifier(TwoClassifiers):
     def _split(
         self, rows: Rows, secrets: Secrets, rng: np.random.Generator, bound: bool
     ) -> tuple[Rows, Rows, Secrets]:
-        """Those to fit on, those kept apart for the promise, and the groups it is about."""
+        """Return the people to fit on, those set aside for the promise, and the groups that it is
+        about.
+        """
         share = positive(self.calibration, "calibration", zero=True, most=0.9)
         share = share if bound else 0.0
         chosen = among(secrets)
@@ -260,7 +264,7 @@ class PrivateClassifier(TwoClassifiers):
     def _fit_classifiers(
         self, rows: Rows, asked: Asked, weighted: tuple[bool, bool], rng: np.random.Generator
     ) -> None:
-        """Fit both classifiers, and make the model of what they say."""
+        """Fit both classifiers, and build the model from their probabilities."""
         self._tell(0, "fitting the classifier of what is guessed")
         self.estimator_, p_y = calibrate(
             self.estimator, rows, rows.truths, self.classes_.size, rng, weighed=weighted[0]
@@ -294,7 +298,9 @@ class PrivateClassifier(TwoClassifiers):
 
     @property
     def secrets_(self) -> dict[Any, tuple[Any, ...]]:
-        """Labels of each column that has a budget; empty if all together have one."""
+        """The labels of each column that has a budget; empty if there is one budget for all
+        together.
+        """
         return {name: labels for name, labels in self.hidden_.items() if name != TOGETHER}
 
     def _read_request(self, sensitive_features: Any, secrets: Any) -> Asked:
@@ -316,10 +322,10 @@ class PrivateClassifier(TwoClassifiers):
         self.watch(done, 2 + len(LADDER), what)
 
     def _describe_deployed(self, rows: Rows) -> str:
-        """What the rule leaks among the fitted people with the deployed classifiers, which the
-        certificate is not about.
+        """Return the leakage among the fitted people with the deployed classifiers, which the
+        certificate does not cover.
 
-        The model has cross-fitted probabilities of all people whose record is not frequent.
+        The model uses cross-fitted probabilities of all people whose record is not frequent.
         """
         found = self._looking(rows)(self.rule_, self.confidence)
         budgets = amounts(self.budgets_)
@@ -332,7 +338,7 @@ class PrivateClassifier(TwoClassifiers):
         )
 
     def _describe_people(self, people: int, *parts: Rows) -> str:
-        """Whom a statement is about, and whom it leaves out."""
+        """Return whom a statement is about, and whom it leaves out."""
         named = "of the groups" if self.groups is not None else "of the groups seen,"
         told = [
             f"about people {named} "
@@ -353,8 +359,8 @@ class PrivateClassifier(TwoClassifiers):
         return "; " + "; ".join(told)
 
     def _decide(self, apart: Rows) -> None:
-        """Take a rule: the one that is shown to keep the budget or, without people to show it on,
-        that of the budget.
+        """Take the rule that is shown to keep the budget or, without people to show it on, the rule
+        designed for the budget.
         """
         done = count(2)
 
@@ -395,7 +401,7 @@ class PrivateClassifier(TwoClassifiers):
         self.statement_ = self.promise_.statement
 
     def _labels(self) -> Labels:
-        """What guesses and the columns of the private classifier are called."""
+        """Return the labels of the guesses and of the columns of the private classifier."""
         classes: list[Any] = self.classes_.tolist()
         hidden = [
             label
@@ -406,9 +412,9 @@ class PrivateClassifier(TwoClassifiers):
         return Labels.of(classes, hidden, None, losses, len(hidden))
 
     def design_of(self, step: float) -> RuleDesign:
-        """The rule for another budget, optimal in the model.
+        """Return the optimal rule in the model for another budget.
 
-        step: a budget or, where each sensitive column has one, a factor of those asked for.
+        step: a budget or, if each sensitive column has one, a factor of the requested budgets.
         """
         units = zip(self._measures.values(), units_of(self.budgets_), strict=True)
         return self._design(
@@ -420,9 +426,9 @@ class PrivateClassifier(TwoClassifiers):
         return design_people(under, self._labels(), key=self.key_, secrets=tuple(self.hidden_))
 
     def _looking(self, rows: Rows, labels: Any = None) -> Callable[[Rule, float], Evaluation]:
-        """What looks at a rule's guesses about these people, with a confidence.
+        """Return a function that evaluates a rule's guesses about these people, with a confidence.
 
-        labels: of the codes of truths, where there are others than classes
+        labels: of the codes of truths, if there are truths other than classes
         """
         p_y, p_x = self._probabilities(rows.table)
         classes = list[Any](self.classes_.tolist())
@@ -446,12 +452,12 @@ class PrivateClassifier(TwoClassifiers):
         return look
 
     def prospects(self, points: int = 12) -> Prospects:
-        """The errors to expect over the budgets that could be promised with the share of
-        `calibration` apart, before one is chosen.
+        """Return the errors to expect over the budgets that could be promised with the share
+        `calibration` set aside, before a budget is chosen.
 
-        From the model alone, best after a fit without a budget: no calibration person is looked
-        at, so a budget that is chosen by it may be promised to the same people. Where each
-        sensitive column has a budget, factors of all of them. Raises InputError.
+        It uses only the model, ideally after a fit without a budget. Since no calibration person is
+        used, a budget chosen with it may be promised to the same people. If each sensitive column
+        has a budget, the curve is over factors of all of them. Raises InputError.
         """
         self._check_protected()
         steps = steps_of(self.model_, self.budgets_, whole(points, "points", 2, 1000))
@@ -495,12 +501,12 @@ class PrivateClassifier(TwoClassifiers):
         points: int = 12,
         confidence: float | None = None,
     ) -> PeopleFrontier:
-        """The trade of errors for leakage among people who had no part in fitting, with a band that
-        holds everywhere.
+        """Return the trade-off between error and leakage among people who were not used for
+        fitting, with a band that holds everywhere.
 
-        budgets: for which rules are designed; by default `points` of them, up to what the plain
-        classifier leaks. Where each sensitive column has a budget, factors of all of them.
-        confidence: of the whole band; by default that of the promise. Raises InputError.
+        budgets: for which rules are designed; by default `points` of them, up to the leakage of the
+        plain classifier. If each sensitive column has a budget, factors of all of them. confidence:
+        of the whole band; by default that of the promise. Raises InputError.
         """
         table = self._fitted_table(X)
         self._check_protected()
@@ -521,9 +527,11 @@ class PrivateClassifier(TwoClassifiers):
     # ----------------------------------------------------------------------------------------------
 
     def predict(self, X: Any, ids: Any = None) -> Any:
-        """The guesses, as an array, or for a data frame of a library other than pandas as a column
-        of it. ids: an integer or a text for each person, that decides its coins; by default the row
-        of X does, which draws a UserWarning from a rule with a lottery.
+        """Return the guesses as an array, or as a column of X's library if X is a data frame of
+        another library than pandas.
+
+        ids: an integer or a text for each person, which determines the coins. By default the row of
+        X does; a rule with a lottery then draws a UserWarning.
         """
         table = self._fitted_table(X)
         columns = self.rule_.predict_proba(*self._probabilities(table))
@@ -537,20 +545,21 @@ class PrivateClassifier(TwoClassifiers):
 
     @property
     def needs_ids(self) -> bool:
-        """Whether its guesses need ids, as a lottery hides a guess."""
+        """True if its guesses need ids, because a lottery hides a guess."""
         return self.rule_.needs_ids
 
     def predict_proba(self, X: Any) -> Any:
-        """The probabilities with which each guess is made: ones and zeros but for those that are
-        drawn.
+        """Return the probabilities of each guess: zeros and ones, except for guesses that are
+        randomised.
 
-        These are no probabilities of the truth, which would say more about X than the guess does.
+        These are not probabilities of the truth, which would reveal more about X than the guess
+        does.
         """
         table = self._fitted_table(X)
         return self.rule_.predict_proba(*self._probabilities(table))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of right guesses to expect, whatever coins are tossed."""
+        """Return the expected share of right guesses, averaged over coins."""
         columns = self.predict_proba(X)
         labels, truths = encode_labels(column(y, "y"), "y", self.classes_.tolist())
         known = np.pad(columns, ((0, 0), (0, len(labels) - columns.shape[1])))
@@ -560,10 +569,10 @@ class PrivateClassifier(TwoClassifiers):
         return float(np.average(right, weights=sample_weight))
 
     def to_onnx(self, examples: Any) -> bytes:
-        """All of it as one ONNX graph, which gives the probabilities of guesses, and the guess
-        where no coin is tossed.
+        """Return a single ONNX graph with the probabilities of guesses, and with the guess if no
+        coin is tossed.
 
-        examples: rows of what it was fitted on, on which the graph is checked. See
+        examples: rows it was fitted on, with which the graph is checked. See
         `discreet.people.graph`.
         """
         from discreet.people.graph import to_onnx
@@ -576,7 +585,7 @@ class PrivateClassifier(TwoClassifiers):
         """Write the rule, the graph and the card into a folder, from which `DeployedRule` predicts
         without scikit-learn.
 
-        examples: rows of what it was fitted on; facts: of the data, for the card. See
+        examples: rows it was fitted on; facts: about the data, for the card. See
         `discreet.people.saving`.
         """
         from discreet.people.saving import save
@@ -587,14 +596,14 @@ class PrivateClassifier(TwoClassifiers):
         return self.estimator_.probabilities(table), self.private_estimator_.probabilities(table)
 
     def _ids(self, table: Any) -> Any:
-        """A number for each row of the table, alike for alike rows, by which a deployed rule tosses
-        its coin too.
+        """Return a number for each row of the table, equal for equal rows, from which a deployed
+        rule derives the same coin.
         """
         try:
             return record_ids(feeds(table, self.columns_), self.key_)
         except (
             InputError
-        ):  # its own classifiers read what no graph does, such as texts among numbers
+        ):  # its own classifiers accept input that no graph does, such as text among numbers
             return record_ids(
                 feeds(table, tuple(replace(each, kind="texts") for each in self.columns_)),
                 self.key_,

@@ -1,15 +1,15 @@
-"""What a fixed rule does to people: error, leakage, odds and rates, with limits that hold with a
-stated confidence.
+"""Measure what a fixed rule does to people: error, leakage, odds and rates, with limits that hold
+with a stated confidence.
 
-A *certificate* is about a model. An evaluation is about the people that a table of people was drawn
-from, independently and all alike: whatever the rule sees, what it leaks depends on the law of (X,
-Ŷ) alone, and N people say where that law lies (`discreet.people.region`). The rule must not have
-been chosen with the help of these people.
+A *certificate* is about a model. An evaluation is about the population from which a table of people
+was drawn independently: whatever the rule uses, its leakage depends only on the law of (X, Ŷ), and
+N people determine where that law lies (`discreet.people.region`). These people must not have been
+used to choose the rule.
 
 All numbers of an evaluation that are functions of the law of (X, Ŷ) hold together with probability
-`confidence`: leakage by every measure, odds, rates and shares. Three things hold with that
-probability on their own: the error, what the guess says to who knows the truth (conditional
-information, equalized odds), and the evaluation of each sensitive column alone.
+`confidence`: leakage by every measure, odds, rates and shares. Three results hold with that
+probability individually: the error, the leakage to someone who knows the truth (conditional
+information, equalized odds), and the evaluation of each sensitive column.
 
 Source: docs/theory.md, section 23.
 """
@@ -59,14 +59,14 @@ if TYPE_CHECKING:
 
 
 OTHER = "any other guess"
-"""The label of what a rule might also guess, where one guess is seen and nothing says that the rule
-is constant.
+"""Label of all guesses that were not seen, used if a single guess was seen and the rule is not
+known to be constant.
 """
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What the table says, and between which numbers the truth lies with the confidence of the
+    """An estimate, with limits between which the truth lies with the confidence of the
     evaluation.
     """
 
@@ -78,7 +78,7 @@ class Limits:
         return f"{self.estimate:.4g} ({self.low:.4g} to {self.high:.4g})"
 
 
-_HALVINGS = 20  # of the interval in which the share of a lottery lies
+_HALVINGS = 20  # confidence of the interval for the share of a lottery
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,19 +86,19 @@ class Evaluation:
     """What a rule does to people, estimated from N of them, with limits.
 
     confidence   probability with which the limits hold
-    measure      by which `leakage` is counted
+    measure      measure of `leakage`
     guesses      labels of the guesses
-    groups       labels of the groups; of several sensitive columns tuples of values
+    groups       labels of the groups; tuples of values for several sensitive columns
     truths       labels of the truths
-    by_truth     how many people of each truth and group got each guess [truths, m, n], or sums of
-                 the probabilities
+    by_truth     number of people of each truth and group who got each guess [truths, m, n], or sums
+                 of probabilities
     losses       loss of guess i when the truth is k [truths, m]
-    counted      whether guesses were counted, not probabilities summed
-    secrets      column → the evaluation of that sensitive column alone, where there are several
-    columns      names of the sensitive columns, where there are several
-    asymptotic   whether `at_most` holds for many people only, and is shorter
-    lottery      by which the rule is diluted; None for any other rule
-    before       the evaluation of the rule without its lottery
+    counted      True if guesses were counted, False if probabilities were summed
+    secrets      column → the evaluation of that sensitive column, if there are several
+    columns      names of the sensitive columns, if there are several
+    asymptotic   True if `at_most` is asymptotic, which is smaller but needs many people
+    lottery      the lottery that dilutes the rule, or None
+    before       the evaluation of the rule without its lottery, or None
     """
 
     confidence: float
@@ -117,17 +117,17 @@ class Evaluation:
 
     @cached_property
     def table(self) -> Array:
-        """How many people of each group got each guess [m, n], or sums of the probabilities."""
+        """Number of people of each group who got each guess [m, n], or sums of probabilities."""
         return np.asarray(self.by_truth.sum(axis=0))
 
     @cached_property
     def people(self) -> int:
-        """N."""
+        """The number of people, N."""
         return int(np.round(self.table.sum()))
 
     @cached_property
     def error(self) -> Limits:
-        """Share of wrong guesses (mean loss with a loss matrix)."""
+        """The share of wrong guesses; with a loss matrix, the mean loss."""
         most = float(self.losses.max())
         counted = self.counted and bool(((self.losses == 0.0) | (self.losses == most)).all())
         total = float((self.by_truth.sum(axis=2) * self.losses).sum()) / (most or 1.0)
@@ -140,14 +140,14 @@ class Evaluation:
 
     @cached_property
     def region(self) -> Region:
-        """Where the law of (X, Ŷ) lies with the confidence."""
+        """The confidence region of the law of (X, Ŷ)."""
         if self.before is not None and self.lottery is not None:
             return self.before.region.diluted(self.lottery.share, self.lottery.towards)
         return region_of(self.table, self.confidence, self.counted)
 
     @cached_property
     def region_given_truth(self) -> Region:
-        """Where the law of (X, Ŷ) given each truth lies with the confidence."""
+        """The confidence region of the law of (X, Ŷ) given each truth."""
         if self.before is not None and self.lottery is not None:
             given = self.before.region_given_truth
             return given.diluted(self.lottery.share, self.lottery.towards)
@@ -160,9 +160,7 @@ class Evaluation:
 
     @cached_property
     def given(self) -> Mapping[Any, Evaluation]:
-        """Truth → the evaluation of the people with that truth alone: their rates, leakage and
-        errors.
-        """
+        """Truth → the evaluation of the people with that truth: their rates, leakage and errors."""
         own = self.measure.given_one
         before = {} if self.before is None else self.before.given
         facts = zip(self.truths, self.by_truth, self.losses, strict=True)
@@ -182,14 +180,14 @@ class Evaluation:
 
     @cached_property
     def leakage(self) -> Limits:
-        """What a guess says about the group, by the evaluation's measure and in its unit."""
+        """The leakage about the group, by the evaluation's measure and in its unit."""
         return self.leakage_by(self.measure)
 
     def leakage_by(self, measure: str | Measure) -> Limits:
-        """The same by any measure. All of them hold together, so choosing one afterwards costs
-        nothing.
+        """Return the leakage by any measure. These limits hold together, so the measure may be
+        chosen afterwards.
 
-        A conditional measure is about those who know the truth, and holds on its own.
+        A conditional measure is about readers who know the truth, and its limits hold individually.
         """
         chosen = measure_of(measure)
         region = self.region_given_truth if chosen.conditional else self.region
@@ -206,15 +204,15 @@ class Evaluation:
 
     @cached_property
     def at_most(self) -> float:
-        """The upper limit of the leakage alone, with the confidence; `leakage.high` has a lower
-        limit beside it.
+        """Return the upper limit of the leakage, with the confidence. It is smaller than
+        `leakage.high`, which holds together with a lower limit.
         """
         if self.before is not None and self.lottery is not None:
             return self.before.at_most_with(self.lottery)
         return self._limit(None)
 
     def at_most_with(self, lottery: Lottery) -> float:
-        """The same for the rule with a lottery."""
+        """Return the upper limit of the leakage of the rule with a lottery."""
         if self.measure.scope is not Scope.POSTERIOR:
             return self.measure.diluted(self.at_most, lottery.share)
         return min(self.at_most, self._limit(lottery))
@@ -223,7 +221,7 @@ class Evaluation:
         if self.asymptotic and self.counted:
             tables = self.by_truth if self.measure.conditional else self.table[None]
             level = self.measure.asymptotic_level(tables, 1.0 - self.confidence)
-            if level < np.inf:  # else the exact one, which holds for few people too
+            if level < np.inf:  # otherwise the exact limit, which also holds for few people
                 return self.measure.amount(level)
         table = np.concatenate([*self.by_truth], axis=1) if self.measure.conditional else self.table
         given = len(self.by_truth) if self.measure.conditional else 1
@@ -231,8 +229,8 @@ class Evaluation:
 
     @cached_property
     def leakages(self) -> Mapping[str, Limits]:
-        """By every measure that needs no parameter, and Sibson's of order 2; conditional on the
-        truth if there are two.
+        """Return the leakage by every measure that needs no parameter, and by Sibson's information
+        of order 2; conditional on the truth if there are two truths.
         """
         names = [name for name in MEASURES if name not in ("sibson", "g-leakage")]
         given = (*CONDITIONAL, *OF_PEOPLE) if len(self.truths) > 1 else ()
@@ -240,8 +238,8 @@ class Evaluation:
 
     @cached_property
     def odds(self) -> Limits:
-        """The largest factor by which one guess changes the odds of two groups; inf if a guess may
-        exclude a group.
+        """Return the largest factor by which one guess changes the odds between two groups; inf if
+        a guess may exclude a group.
         """
         found = self.leakage_by(LocalDifferentialPrivacy())
         with np.errstate(over="ignore"):
@@ -251,7 +249,7 @@ class Evaluation:
 
     @cached_property
     def rates(self) -> Mapping[Any, Mapping[Any, Limits]]:
-        """Group → guess → the probability of that guess for a person of that group."""
+        """Return, by group and guess, the probability of the guess for a person of the group."""
         found = self.region
         return {
             group: {
@@ -265,8 +263,9 @@ class Evaluation:
 
     @cached_property
     def impact_ratios(self) -> Mapping[Any, Mapping[Any, Limits]]:
-        """Group → guess → its rate over that of the group that gets the guess most often; 1 where
-        nobody gets it. If the guess is to be selected, that is the impact ratio.
+        """Return, by group and guess, the rate divided by that of the group that gets the guess
+        most often; 1 if no one gets it. For a guess that means selection, this is the impact
+        ratio.
         """
         found = self.region
         parts = zip(
@@ -283,7 +282,7 @@ class Evaluation:
 
     @cached_property
     def shares(self) -> Mapping[Any, Limits]:
-        """Group → its share of the people."""
+        """Return the share of each group in the people."""
         found = self.region
         numbers = zip(
             found.shares.tolist(), found.share_low.tolist(), found.share_high.tolist(), strict=True
@@ -291,15 +290,16 @@ class Evaluation:
         return {group: Limits(*each) for group, each in zip(self.groups, numbers, strict=True)}
 
     def holds(self, budget: float | Mapping[Any, float]) -> bool:
-        """Whether the leakage is at most the budget, with the confidence.
+        """Return True if the leakage is at most the budget, with the confidence.
 
-        Of a budget for each sensitive column by name, whether each is kept: the confidence is that
-        of all of them together, as whoever says so wrongly is wrong about one that is broken.
+        A mapping gives a budget for each sensitive column; then all must be kept. The confidence
+        covers all of them together without a correction, because a false claim requires that one
+        broken budget was misjudged.
         """
         return all(found.at_most <= amount for _, found, amount in self.under(budget))
 
     def diluted(self, lottery: Lottery) -> Evaluation:
-        """The evaluation of the rule with a lottery."""
+        """Return the evaluation of the rule with a lottery."""
         people = self.by_truth.sum(axis=1, keepdims=True)
         drawn = lottery.towards[:, None] * people
         return replace(
@@ -312,10 +312,11 @@ class Evaluation:
         )
 
     def dilution(self, budget: float | Mapping[Any, float], towards: Array) -> Lottery:
-        """The lottery of the least share with which the rule keeps the budget, or each of several,
-        with the confidence; of share 1 if nothing less is known to.
+        """Return the lottery with the smallest share with which the rule keeps the budget (or the
+        budget of each column), with the confidence. The share is 1 if no smaller one is known to
+        suffice.
 
-        towards: probabilities of the guesses that ignore the person [m]
+        towards: probabilities of the guesses that the lottery makes, whoever the person is [m]
         """
         parts = self.under(budget)
         return Lottery(
@@ -323,7 +324,7 @@ class Evaluation:
         )
 
     def _share_within(self, budget: float, towards: Array) -> float:
-        """The least share of a lottery with which the limit is within a budget."""
+        """Return the smallest share of a lottery for which the limit is within a budget."""
         if self.measure.scope is not Scope.POSTERIOR or self.at_most <= budget:
             return self.measure.dilution(self.at_most, budget)
         low = 0.0
@@ -335,14 +336,12 @@ class Evaluation:
         return high
 
     def breaks(self, budget: float | Mapping[Any, float]) -> bool:
-        """Whether the leakage is more than the budget, or than one of several, with
-        the confidence.
-        """
+        """Return True if the leakage exceeds the budget, or one of several, with the confidence."""
         return bool(self._broken(budget))
 
     def under(self, budget: float | Mapping[Any, float]) -> list[tuple[str, Evaluation, float]]:
-        """Of each budget: words about whom it protects, the evaluation that it is about, and its
-        amount.
+        """Iterate over the budgets: whom each protects, in words; the evaluation that it is about;
+        and its amount.
         """
         budgets = by_name(budget)
         if unknown := [name for name in budgets if name not in self.each]:
@@ -357,8 +356,8 @@ class Evaluation:
         ]
 
     def _broken(self, budget: float | Mapping[Any, float]) -> list[tuple[str, Evaluation, float]]:
-        """Those that are broken. Any may be the one that is, so each has an equal part of the
-        level.
+        """Return the budgets that are broken, with the error probability divided equally between
+        them (Bonferroni).
         """
         parts = self.under(budget)
         if len(parts) > 1:
@@ -374,8 +373,8 @@ class Evaluation:
         return f"{100.0 * self.confidence:g} %" + ", asymptotically" * self.asymptotic
 
     def statement(self, budget: float | Mapping[Any, float] | None = None) -> str:
-        """One sentence about people, with the confidence; of whether a budget is kept if one is
-        given, or one a column.
+        """Return one sentence about the population, with the confidence. With a budget, or one for
+        each column, it states whether the budget is kept.
         """
         sure = self.sure
         counted = f"({self.people:,} people)"
@@ -387,7 +386,7 @@ class Evaluation:
         if budget is None:
             return f"for people, {sure}: the guess leaks {at_most} and {errs} {counted}"
         asked = _budgets(parts)
-        if self.holds(budget):  # all together; the limits of several columns hold each by itself
+        if self.holds(budget):  # the limits of several columns hold individually, not together
             kept = f"at most {asked}" if len(parts) > 1 else f"{at_most}, within {asked}"
             return f"holds for people, {sure}: the guess leaks {kept}, and {errs} {counted}"
         if broken := self._broken(budget):
@@ -405,12 +404,12 @@ class Evaluation:
         )
 
     def keeps(self, budget: float | Mapping[Any, float]) -> bool:
-        """Whether the guesses of these very people leak at most the budget."""
+        """Return True if the guesses of exactly these people leak at most the budget."""
         return all(each.leakage.estimate <= amount for _, each, amount in self.under(budget))
 
     def cohort_statement(self, budget: float | Mapping[Any, float] | None = None) -> str:
-        """One sentence about these very people, where decisions were made about them and nobody
-        else: what their guesses leaked is known, and not limited.
+        """Return one sentence about exactly these people, for decisions that concern them and no
+        one else. The leakage is then known exactly.
         """
         parts = [("", self, np.inf)] if budget is None else self.under(budget)
         leaked = " and ".join(
@@ -427,20 +426,24 @@ class Evaluation:
 
     @property
     def each(self) -> Mapping[Any, Evaluation]:
-        """Name of a sensitive column → the evaluation of it alone; this one by an empty name."""
+        """Iterate over the names of sensitive columns and their evaluations; the empty name stands
+        for this evaluation.
+        """
         return {**self.secrets, TOGETHER: self}
 
     @cached_property
     def about_each(self) -> Mapping[str, Limits]:
-        """What is said about each sensitive column alone, where there are several, by its measure
-        and its name.
+        """Return a statement about each sensitive column, by its measure and name, if there are
+        several.
         """
         return {
             (f"{found.measure} about {name}"): found.leakage for name, found in self.secrets.items()
         }
 
     def called(self, group: Any) -> str:
-        """A group in words: a combination of values by column, such as sex=f, race=0."""
+        """Return a group in words. A combination of values is written by column, such as sex=f,
+        race=0.
+        """
         if not self.columns or group == RARE:
             return str(group)
         each = zip(self.columns, group, strict=True)
@@ -449,7 +452,7 @@ class Evaluation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values by name, for JSON; None for what is not finite."""
+        """Return plain values by name, for JSON; numbers that are not finite are None."""
         found: dict[str, Any] = {
             "people": self.people,
             "confidence": self.confidence,
@@ -480,7 +483,9 @@ class Evaluation:
         return named
 
     def to_frame(self) -> pd.DataFrame:
-        """Errors, leakage by every measure, odds and rates, a row each: estimate, low and high."""
+        """Return a data frame with a row for the error, the leakage by every measure, each odds
+        ratio and rate: estimate, low and high.
+        """
         found = {("error", "", ""): self.error}
         found |= {(name, "", ""): limits for name, limits in self.leakages.items()}
         found |= {(name, "", ""): limits for name, limits in self.about_each.items()}
@@ -505,7 +510,7 @@ class Evaluation:
         )
 
     def plot(self) -> Figure:
-        """How often each group gets each guess, with limits."""
+        """Return a figure of how often each group gets each guess, with limits."""
         series = []
         for j, group in enumerate(self.groups):
             shift = 0.6 / len(self.groups) * (j - 0.5 * (len(self.groups) - 1))
@@ -527,8 +532,9 @@ class Evaluation:
         )
 
     def tables(self, selected: str | None = None) -> list[Table]:
-        """Errors, leakage by every measure and the change of odds; rates, impact ratios and sizes
-        of the groups. selected: the guess, as a text, that impact ratios are about; by default all.
+        """Return tables of the errors, leakages and odds, and of the rates, impact ratios and sizes
+        of groups. selected: the guess, as text, for which to show impact ratios; by default
+        every guess.
         """
         from discreet.reports.card import evaluation_tables
 
@@ -566,38 +572,39 @@ def evaluate(
     asymptotic: bool = False,
     ids: Any = None,
 ) -> Evaluation:
-    """What a fixed rule does to people who had no part in its making.
+    """Measure what a fixed rule does to people who were not used to make it.
 
-    rule_or_predictions  anything with `predict`, which is asked about X; or the guesses of these
-                         people; or, for a rule that draws, the probabilities of their guesses
+    rule_or_predictions  anything with `predict`, which is called with X; or the guesses of these
+                         people; or, for a rule that randomises, the probabilities of their guesses
                          [people, guesses]
-    X                    what the rule sees of each person (a tuple: several arguments); not read
-                         beside predictions
+    X                    the rule's input for each person (a tuple: several arguments); ignored if
+                         predictions are given
     y                    the truth for each person
-    sensitive_features   the group of each person; of several columns the groups are the
-                         combinations, and `secrets` has the evaluation of each alone; a missing
-                         value is a group of its own
-    measure              of `leakage`, by name or as an object of `discreet.measures`; or of each
-                         sensitive column by name, and then mutual information of their combinations
-    labels               the guesses in the order of the columns of probabilities, or guesses that
-                         the rule might also make; without them every value of y and every guess
-                         that is seen; if that is a single guess, the others are one guess that was
-                         not seen, `OTHER`
-    group_labels         groups that the population has, even if none of these people belongs to
-                         one; or the values of each sensitive column by name
+    sensitive_features   the group of each person. With several columns, groups are combinations of
+                         values, and `secrets` has the evaluation of each column. A missing value is
+                         a group of its own
+    measure              measure of `leakage`, by name or as an object of `discreet.measures`; or a
+                         mapping with one for each sensitive column, and mutual information for
+                         their combinations
+    labels               the guesses in the order of the columns of probabilities, or further
+                         guesses that the rule may make. By default every value of y and every guess
+                         that was seen; if a single guess was seen, all others count as one guess
+                         that was not seen, `OTHER`
+    group_labels         groups of the population, even if none of these people belongs to one; or a
+                         mapping with the values of each sensitive column
     loss_matrix          loss of guess i' when the truth is i, in the order of the guesses; 0/1 by
                          default
-    asymptotic           limit the leakage alone (`at_most`, `holds`) by a likelihood ratio:
-                         shorter, and right for many people only. Mutual information has such a
-                         limit; where a guess and a group hardly meet, the exact one stands
-    ids                  an integer or a text for each person, that decides the coins of a rule that
-                         takes them
-    soft                 ask the rule for `predict_proba`, the probabilities with which it draws its
-                         guesses, as `Rule` and `PrivateClassifier` have it: no coin is tossed.
-                         Those of other classifiers are about the truth
+    asymptotic           base the upper limit (`at_most`, `holds`) on a likelihood ratio, which is
+                         smaller but needs many people. Only mutual information has such a limit; if
+                         a guess and a group rarely occur together, the exact limit is used
+    ids                  an integer or a text for each person, which determines the coins of a rule
+                         that takes ids
+    soft                 call `predict_proba` of the rule for the probabilities of its guesses, as
+                         defined by `Rule` and `PrivateClassifier`; no coin is tossed. Other
+                         classifiers return probabilities of the truth instead
 
-    A guess that was not seen has limits like every other. Only a rule that is known to be constant
-    leaks exactly nothing: it lists one guess in `possible_guesses`, or `labels` does. Raises
+    A guess that was not seen has limits like any other. Only a rule that is known to be constant
+    leaks exactly nothing: one with a single entry in `possible_guesses` or in `labels`. Raises
     InputError.
     """
     level = check_confidence(confidence)
@@ -621,7 +628,7 @@ def evaluate(
     elif hasattr(rule_or_predictions, "predict"):
         asked = _arguments(X)
         if ids is None and len(asked) == 1 and getattr(rule_or_predictions, "needs_ids", False):
-            ids = np.arange(len(truth))  # a coin for each person
+            ids = np.arange(len(truth))  # a separate coin for each person
         coins = {} if ids is None else {"ids": ids}
         guesses = rule_or_predictions.predict(*asked, **coins)
     joined = groups(sensitive_features)
@@ -680,26 +687,28 @@ def evaluate(
 
 
 def _measure(own: Any, together: Measure, values: int) -> Measure:
-    """Of a column alone: its own, that of the combinations, or where this cannot be about it mutual
-    information.
+    """Return the measure for one column: its own, that of the combinations, or mutual information
+    if neither applies.
     """
     if own is not None:
         return measure_of(own).on(np.arange(values), values)
     try:
         return together.on(np.arange(values), values)
-    except InputError:  # gains about the combinations are none about a column
+    except InputError:  # a gain about combinations does not define one about a column
         return MUTUAL_INFORMATION
 
 
 def _values(labels: tuple[Any, ...], place: int, columns: int) -> tuple[Any, ...]:
-    """The values of one column in labels of groups, which are its own or those of combinations."""
+    """Return the values of one column from the labels of groups, which are values of it or
+    combinations.
+    """
     if columns == 1:
         return labels
     return tuple(dict.fromkeys(each[place] for each in labels if each != RARE))
 
 
 def unit_of(found: Evaluation) -> str:
-    """The unit of its leakage after a blank; nothing for one without a unit."""
+    """Return the unit of the evaluation's leakage after a space; empty if it has no unit."""
     return f" {found.measure.unit}".rstrip()
 
 
@@ -715,20 +724,22 @@ def _budgets(parts: list[tuple[str, Evaluation, float]]) -> str:
 
 
 def _over_largest(own: Array, others: Array) -> Array:
-    """Rates [m, n] over the largest of their row, in which those of other groups are these."""
+    """Return rates [m, n] divided by the largest of their row; the rates of other groups count as
+    equal to these.
+    """
     apart = np.where(np.eye(own.shape[1], dtype=np.bool_), 0.0, others[:, None, :]).max(axis=2)
     largest = np.maximum(own, apart)
     return np.asarray(np.divide(own, largest, out=np.ones_like(own), where=largest > 0.0))
 
 
 def _arguments(table: Any) -> tuple[Any, ...]:
-    """What `predict` takes: several arguments, or one table."""
+    """Return the arguments of `predict`: several, or one table."""
     return table if isinstance(table, tuple) else (table,)
 
 
 def _state_guesses(rule: Any, table: Any, known: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """The probabilities with which a rule makes its guesses, and their labels; one guess that is
-    certain is a label.
+    """Return the probabilities with which a rule makes its guesses, with their labels; a single
+    certain guess is returned as a label.
     """
     made = getattr(rule, "guesses", getattr(rule, "classes_", None))
     if not hasattr(rule, "predict_proba") or made is None:
@@ -748,8 +759,8 @@ def _state_guesses(rule: Any, table: Any, known: tuple[Any, ...]) -> tuple[Any, 
 def _guesses(
     guesses: Any, truth: Any, known: tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], Array, bool]:
-    """The labels of the guesses, the probability of each [people, m], and whether
-    they are certain.
+    """Return the labels of the guesses, the probability of each [people, m], and whether they are
+    certain.
     """
     if getattr(guesses, "ndim", 1) == 2 and np.shape(guesses)[1] > 1:
         weights = as_numbers(guesses, "the probabilities of the guesses", "[people, guesses]")
@@ -774,8 +785,8 @@ def _guesses(
 
 
 def _tables(weights: Array, truths: Codes, values: int, codes: Codes, n: int) -> Array:
-    """How many people of each truth and group got each guess [truths, m, n], or sums of
-    probabilities.
+    """Return the number of people of each truth and group who got each guess [truths, m, n], or
+    sums of probabilities.
     """
     cell = truths * n + codes
     m = weights.shape[1]
@@ -783,14 +794,16 @@ def _tables(weights: Array, truths: Codes, values: int, codes: Codes, n: int) ->
         [np.bincount(cell, weights=column, minlength=values * n) for column in weights.T]
     )
     people = np.bincount(cell, minlength=values * n)
-    # Rounding may have lost a last digit.
+    # rounding may have changed the last digit
     sums = np.where(np.abs(sums - np.round(sums)) < 1e-9, np.round(sums), sums)
     sums = sums * (people / np.where(people > 0, sums.sum(axis=0), 1.0))
     return np.asarray(sums.reshape(m, values, n).swapaxes(0, 1))
 
 
 def _losses(loss_matrix: Any, values: int, m: int) -> Array:
-    """Loss of guess i when the truth is k [truths, m]: the first truths are the guesses."""
+    """Return the loss of guess i when the truth is k [truths, m]; the first truths are the
+    guesses.
+    """
     if loss_matrix is None:
         return 1.0 - np.eye(values, m)
     matrix = loss_table(loss_matrix, values)
