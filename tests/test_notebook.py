@@ -139,7 +139,7 @@ def test_without_its_extra_it_says_what_to_install(things, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     for thing in things.values():
         with pytest.raises(
-            ds.InputError, match=r"^to_frame needs pandas.* pip install 'discreet\[data\]'$"
+            ds.InputError, match=r'^to_frame needs pandas.* pip install "discreet\[data\]"'
         ):
             thing.to_frame()
 

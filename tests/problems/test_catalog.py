@@ -283,10 +283,7 @@ def test_without_statsmodels_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "statsmodels", None)
     with pytest.raises(
         InputError,
-        match=(
-            r"needs statsmodels; install it with: pip install "
-            r'"discreet\[data\]"'
-        ),
+        match=(r"needs statsmodels; run pip install \"discreet\[data\]\""),
     ):
         problems.anes96()
 
