@@ -1,15 +1,15 @@
-"""A rule for people, as it is deployed: it reads `rule.json` and predicts. It needs NumPy and no
-other file, so copy it.
+"""A rule for people as it is deployed: this file reads `rule.json` and predicts. It needs only
+NumPy, so it can be copied.
 
 Classifiers give p(y given z) [people, truths] and p(x given z) [people, groups]. The guess is the i
-with the least score Σ_k loss_ki p(y_k given z) + Σ_j tilt_ij p(x_j given z). Where several tie,
+with the smallest score Σ_k loss_ki p(y_k given z) + Σ_j tilt_ij p(x_j given z). If several tie,
 `ties.second` draws one by a second tilt. At the few `ties.points` (the first sum for each guess,
 then the p(x_j given z), rounded) it is drawn from a column instead, and with probability
-`ignore.probability` from `ignore.towards`. Coins are sticky: keyed hashes of ids, or of these
-probabilities.
+`ignore.probability` from `ignore.towards`. Coins are sticky: they are keyed hashes of ids, or of
+these probabilities.
 
-The key of the coins is a secret and not in the file. It also signs the file: `checksum` finds
-accidents, which anyone can compute, and `signature` edits by anyone without the key.
+The key of the coins is secret and is not in the file. It also signs the file: `checksum`, which
+anyone can compute, detects accidents, and `signature` detects edits by anyone without the key.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ NEEDS_IDS = (
     "lottery, which coins of near-duplicates average out, so who a person is has to decide the coin"
 )
 
-_SEALS = ("checksum", "signature", "digest")  # the last is the checksum of version 1
+_SEALS = ("checksum", "signature", "digest")  # the last member is the checksum of version 1
 
 
 def is_key(text: Any) -> bool:
-    """Whether this is a key: 32 hexadecimal digits in lower case."""
+    """Return True if this is a key: 32 hexadecimal digits in lower case."""
     return isinstance(text, str) and len(text) == 32 and not set(text) - set("0123456789abcdef")
 
 
 def find_key(key: Any, beside: Any) -> str | None:
-    """A key: `key` or else the environment variable, digits or the path of a file that holds them;
-    else what the file `beside` holds, if there is one. Raises ValueError.
+    """Return a key: `key` or else the environment variable, as digits or as the path of a file that
+    contains them; else the content of the file `beside`, if it exists. Raises ValueError.
     """
     given = key or os.environ.get(VARIABLE)
     if is_key(given):
@@ -59,7 +59,7 @@ def find_key(key: Any, beside: Any) -> str | None:
         text = ""
     if is_key(text):
         return text
-    # What was given is not shown: it may be most of a key.
+    # The given text is not shown, since it may be most of a key.
     what = f"key= or {VARIABLE}" if given else str(beside)
     raise ValueError(
         f"{what} holds no key; give 32 hexadecimal digits in lower case, or a file that holds them"
@@ -67,7 +67,7 @@ def find_key(key: Any, beside: Any) -> str | None:
 
 
 def write_key(path: Any, key: str, overwrite: bool = False) -> None:
-    """Write a key into a new file that only its owner may read; FileExistsError if a file is there
+    """Write a key into a new file that only its owner may read; FileExistsError if a file exists
     and may not be replaced.
     """
     if overwrite:
@@ -78,8 +78,8 @@ def write_key(path: Any, key: str, overwrite: bool = False) -> None:
 
 
 def _seal(facts: dict[str, Any], key: str) -> dict[str, Any]:
-    """The document of a rule: facts, with the fingerprint of the key, a checksum, and a signature
-    under the key.
+    """Return the document of a rule: its facts, the fingerprint of the key, a checksum, and a
+    signature by the key.
     """
     document = {**facts, "version": VERSION, "key_fingerprint": _authenticate(key, "fingerprint")}
     text = _canonical(document)
@@ -91,7 +91,7 @@ def _seal(facts: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def _canonical(document: dict[str, Any]) -> bytes:
-    """JSON with sorted keys and no blanks, without the members that depend on it."""
+    """Return JSON with sorted keys and without spaces, without the members that depend on it."""
     facts = {name: value for name, value in document.items() if name not in _SEALS}
     return json.dumps(
         facts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
@@ -103,14 +103,16 @@ def _checksum(text: bytes) -> str:
 
 
 def _authenticate(key: str, purpose: str, text: bytes = b"") -> str:
-    """HMAC of a text by a key that is derived for this purpose from that of the coins."""
+    """Return the HMAC of a text, by a key that is derived from that of the coins for this
+    purpose.
+    """
     derived = hmac.digest(bytes.fromhex(key), f"discreet rule {purpose}".encode(), "sha256")
     return "hmac-sha256:" + hmac.digest(derived, text, "sha256").hex()
 
 
 def coins(known: np.ndarray, key: str) -> np.ndarray:
-    """A number in [0, 1) for each id [people], or row of words of 8 bytes [people, k]: SipHash-1-3
-    under 32 hex digits.
+    """Return a number in [0, 1) for each id [people], or each row of words of 8 bytes [people, k]:
+    SipHash-1-3 with a key of 32 hexadecimal digits.
     """
     if len(known) > 8192:
         return np.concatenate(
@@ -118,9 +120,9 @@ def coins(known: np.ndarray, key: str) -> np.ndarray:
         )
     if known.ndim == 1 and known.dtype.kind in "iu":
         known = known.astype(np.int64)[:, None]
-    elif known.ndim == 1:  # texts: UTF-8 and zeros
+    elif known.ndim == 1:  # texts as UTF-8, padded with zeros
         texts = [str(each).encode(errors="surrogatepass") for each in known.tolist()]
-        short = [  # a zero at the end would be taken for one that fills up
+        short = [  # a final zero could not be told from padding
             hashlib.blake2b(each, digest_size=16).digest()
             if len(each) > 40 or each.endswith(b"\0")
             else each
@@ -140,7 +142,7 @@ def coins(known: np.ndarray, key: str) -> np.ndarray:
         return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
 
     last = np.full(len(known), (known.shape[1] * 8 % 256) << 56, dtype=np.uint64)
-    # Three rounds without a word end it.
+    # three rounds without a word finish the hash
     message = (*known.T.copy().view(np.uint64), last, *np.zeros(3, dtype=np.uint64))
     for k, word in enumerate(message):
         c = c ^ np.uint64(0xFF if k == len(message) - 3 else 0)
@@ -159,9 +161,8 @@ def coins(known: np.ndarray, key: str) -> np.ndarray:
 
 
 class Rule:
-    """A rule for people; `document` is what the file holds, `key` what its coins are tossed by and
-    its signature was checked with, or None. Raises ValueError, in a sentence, for what is no such
-    rule.
+    """A rule for people. `document` is the content of its file; `key` tosses its coins and has
+    verified its signature, or is None. Raises ValueError, with a sentence, for anything else.
     """
 
     def __init__(self, document: dict[str, Any], key: str | None = None) -> None:
@@ -180,7 +181,7 @@ class Rule:
                 "the rule was changed since it was made: its checksum does not fit; "
                 "take the original file"
             )
-        if version == 1:  # which holds its key, and no signature
+        if version == 1:  # version 1 contains its key, and no signature
             own = document["key"]
             facts = {name: document[name] for name in document if name not in ("key", "digest")}
             document = _seal(facts, own)
@@ -209,13 +210,14 @@ class Rule:
 
     @classmethod
     def sealed(cls, facts: dict[str, Any], key: str) -> Rule:
-        """The rule of a document's facts, with a checksum, and a signature under this key."""
+        """Return the rule of a document's facts, with a checksum, and a signature by this key."""
         return cls(_seal(facts, key), key)
 
     @classmethod
     def load(cls, path: Any, key: Any = None) -> Rule:
-        """The rule in a file. Its key is `key`, or else in the environment variable DISCREET_KEY or
-        in the file PATH.key; a warning says that it is nowhere, and the signature not checked.
+        """Load the rule of a file. Its key is `key`, or else in the environment variable
+        DISCREET_KEY or in the file PATH.key. Without a key, a warning states that the signature
+        was not checked.
         """
         key = find_key(key, f"{path}.key")
         try:
@@ -240,8 +242,8 @@ class Rule:
         return rule
 
     def save(self, path: Any, overwrite: bool = False) -> None:
-        """Write the rule as JSON, a fact a line, and its key into PATH.key; FileExistsError if a
-        file is there and may not be replaced.
+        """Write the rule as JSON, one fact per line, and its key into PATH.key; FileExistsError if
+        a file exists and may not be replaced.
         """
         with Path(path).open("w" if overwrite else "x", encoding="utf-8") as stream:
             stream.write(self.text)
@@ -250,7 +252,7 @@ class Rule:
 
     @property
     def text(self) -> str:
-        """The JSON of its file."""
+        """Return the JSON text of its file."""
         facts = (
             f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
             for key, value in self.document.items()
@@ -259,14 +261,15 @@ class Rule:
 
     @property
     def needs_ids(self) -> bool:
-        """Whether many people with one record draw, for whom its coin would be the same, or a
-        lottery hides a guess, which the coins of near-duplicates of a record average out.
+        """True if its guesses need ids: if many people with one record draw, since its coin would
+        be the same for all, or if a lottery hides a guess, since the coins of near-duplicates of
+        a record would average the lottery out.
         """
         return bool(self.document.get("coins") == "ids")
 
     @property
     def possible_guesses(self) -> tuple[Any, ...]:
-        """The guesses that it can make: one for a constant rule."""
+        """The guesses that it can make; a single one for a constant rule."""
         return tuple(
             guess
             for guess, p in zip(self.guesses, self.towards, strict=True)
@@ -275,18 +278,18 @@ class Rule:
 
     @property
     def draws(self) -> bool:
-        """Whether a coin decides for anybody."""
+        """True if a coin decides for some people."""
         if self.share == 1.0:
             return bool(self.towards.max() < 1.0)
         return self.share > 0.0 or len(self.columns) > 0 or self.second is not None
 
     def predict_proba(self, p_y: Any, p_x: Any) -> np.ndarray:
-        """The probabilities of the guesses [people, guesses], of which `predict` draws."""
+        """Return the probabilities of the guesses [people, guesses], from which `predict` draws."""
         p_y, p_x = (
             _check_values(p_y, "p_y", (len(p_x), len(self.truths))),
             _check_values(p_x, "p_x", (len(p_y), len(self.groups))),
         )
-        # What fits into a cache takes a third of the time.
+        # blocks that fit into a cache take a third of the time
         if len(steps := range(0, len(p_y), 8192)) > 1:
             return np.concatenate(
                 [self.predict_proba(p_y[k : k + 8192], p_x[k : k + 8192]) for k in steps]
@@ -295,7 +298,7 @@ class Rule:
         scores = losses + _sums(self.tilt, p_x)
         seen = np.vstack([losses, p_x.T])
         found = np.eye(len(scores)).take(scores.argmin(axis=0), axis=0)
-        if (second := self.second) is not None:  # draws one of those that tie
+        if (second := self.second) is not None:  # draws one of the guesses that tie
             tied = scores <= scores.min(axis=0) + second["band"]
             some = np.flatnonzero(tied.sum(axis=0) > 1)
             others = np.where(
@@ -310,8 +313,8 @@ class Rule:
     def predict(
         self, p_y: Any, p_x: Any, ids: Any = None, fresh: np.random.Generator | None = None
     ) -> np.ndarray:
-        """The guesses. Coins are tossed by ids (an integer or a text for each person), or afresh by
-        a generator.
+        """Return the guesses. Coins are tossed by ids (an integer or a text for each person), or by
+        a random generator.
         """
         labels = np.array([*self.guesses, None], dtype=object)
         return np.asarray(labels[self.decide(p_y, p_x, ids, fresh)])
@@ -319,14 +322,14 @@ class Rule:
     def decide(
         self, p_y: Any, p_x: Any, ids: Any = None, fresh: np.random.Generator | None = None
     ) -> np.ndarray:
-        """The positions of the guesses among `guesses`."""
+        """Return the positions of the guesses in `guesses`."""
         return self.draw(self.predict_proba(p_y, p_x), ids, fresh, (p_y, p_x))
 
     def draw(
         self, columns: np.ndarray, ids: Any, fresh: Any = None, record: tuple[Any, ...] = ()
     ) -> np.ndarray:
-        """The positions drawn from columns [people, guesses]; without ids coins are tossed by the
-        numbers of the record.
+        """Return the positions drawn from columns [people, guesses]; without ids, coins are tossed
+        by the numbers of the record.
         """
 
         if fresh is None and self.key is None and self.draws:
@@ -357,15 +360,16 @@ class Rule:
 
 
 def listed(seen: np.ndarray, points: np.ndarray, within: float) -> np.ndarray:
-    """For each person the place of a point as near as that in every number, or −1 [people].
+    """Return, for each person, the index of a point that is within this distance in every number,
+    or −1 [people].
 
-    seen: the numbers of each person [k, people]; points: in the order of their first number
-    [k, points]. If several are near it is the last.
+    seen: the numbers of each person [k, people]; points: in the order of their first number [k,
+    points]. If several are that close, it is the last.
     """
     found = np.full(seen.shape[1], -1)
     tie, end = (points[0].searchsorted(seen[0] + k * within) for k in (-2.0, 2.0))
     near = np.flatnonzero(tie < end)
-    while near.size:  # the points whose first number fits
+    while near.size:  # the points with a matching first number
         apart = np.abs(seen.take(near, axis=1) - points.take(tie[near], axis=1))
         hit = near[(apart <= within).all(axis=0)]
         found[hit] = tie[hit]
@@ -375,11 +379,11 @@ def listed(seen: np.ndarray, points: np.ndarray, within: float) -> np.ndarray:
 
 
 def drawn_places(columns: np.ndarray, toss: Callable[[np.ndarray], Any]) -> np.ndarray:
-    """Places [people] drawn from columns [people, guesses]; toss: the coins of the people of whom
-    no guess is certain.
+    """Return the positions [people] drawn from columns [people, guesses]; toss: returns the coins
+    of the people without a certain guess.
     """
     chances = columns.T.copy()
-    coin = np.full(len(columns), 0.5)  # where it is certain, any coin does
+    coin = np.full(len(columns), 0.5)  # for a certain guess, any coin works
     drawn = np.flatnonzero(chances.max(axis=0) < 1.0)
     if drawn.size:
         coin[drawn] = toss(drawn)
@@ -405,7 +409,7 @@ def _check_seal(document: dict[str, Any], key: str) -> None:
 
 
 def _sums(table: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """table · seen [guesses, people], added up in one order on every machine."""
+    """Return table · seen [guesses, people], summed in the same order on every machine."""
     return np.array(
         [
             sum((t * column for t, column in zip(row, seen.T, strict=True)), np.zeros(len(seen)))

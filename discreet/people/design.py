@@ -1,18 +1,18 @@
 """Design a rule for people: from the probabilities of calibrated classifiers to m·n numbers that
 any process can apply.
 
-Each person is an outcome z of the model p(x, z) = weight · p(x given z) with the loss masses Σ_k
+Each person is an outcome z of the model p(x, z) = weight · p(x given z), with the loss masses Σ_k
 loss_ki weight · p(y_k given z). The optimal estimator is a tilted Bayes rule (docs/theory.md,
-section 7), a function of these probabilities alone: it guesses for people who were not in the
+section 7), which depends only on these probabilities: it applies to people who were not in the
 table, and does not need their group.
 
-Of several sensitive columns with a budget each, every column has its own classifier and its own p(x
+If several sensitive columns have a budget each, every column has a classifier with its own p(x
 given z). They are the constraints of one problem, and the rule reads their probabilities side by
 side.
 
 At a tie the guess follows the column of the answer: the rule lists the probabilities of these few
-people, and treats all who share them alike. The judge then looks at the rule as it will be
-deployed. What it says is about this model ("certified for this model"), never about other people;
+people, and treats everyone who shares them alike. Then the judge examines the rule as it will be
+deployed. Its verdict is about this model ("certified for this model"), never about other people;
 for them see `discreet.people.evaluation`.
 
 Source: docs/theory.md, sections 7 and 23.
@@ -48,17 +48,17 @@ from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 from discreet.problems.samples import each_secret
 
-# With which a second tilt is kept within budgets that it exceeds by a rounding.
+# margin with which a second tilt keeps budgets that it would exceed by rounding
 _BLENDS = (1e-10, 1e-9, 1e-8, 1e-7)
 
 
 @dataclass(frozen=True, eq=False)
 class RuleDesign:
-    """A rule for people and what is certain about it in the model it was designed for.
+    """A rule for people, with what is certain about it in the model that it was designed for.
 
     rule       to save, load and apply
-    solution   the judge's word on that rule: status, bracket, leakage, all for this model
-    secrets    names of the sensitive columns that have a budget; an empty name is all together
+    solution   the judge's verdict on that rule: status, bracket, leakage, all for this model
+    secrets    names of the sensitive columns that have a budget; an empty name means all together
     """
 
     rule: Rule
@@ -67,13 +67,13 @@ class RuleDesign:
 
     @property
     def budgets(self) -> dict[Any, float]:
-        """What it was designed for, by the name of the column."""
+        """The budgets that it was designed for, by the name of the column."""
         amounts = [term.budget.amount for term in self.solution.problem.terms]
         return dict(zip(self.secrets, amounts, strict=True))
 
     @property
     def leakages(self) -> dict[Any, float]:
-        """What it leaks in the model, named alike."""
+        """The leakages in the model, by the name of the column."""
         judged = self.solution.certificate
         assert judged is not None  # a design has an answer
         leaked = [term.leakage for term in judged.terms]
@@ -91,10 +91,10 @@ class RuleDesign:
 
     @cached_property
     def towards(self) -> Array:
-        """The law of the guesses that ignore the person, with which the rule is diluted [m].
+        """The law of the guesses of a lottery, which ignores the person [m].
 
-        The guess that errs least in the model if it is always made. What a rare guess says is not
-        diluted by that; where a measure is about each guess, it is the law of the rule's own.
+        It is the best constant guess in the model. Such a guess does not dilute what a rare guess
+        reveals, so for a measure of each guess it is the law of the rule's own guesses.
         """
         problem = self.solution.problem
         if any(term.measure.scope is Scope.POSTERIOR for term in problem.terms):
@@ -110,7 +110,7 @@ class RuleDesign:
         *,
         asymptotic: bool = False,
     ) -> Evaluation:
-        """The evaluation of so many people that is expected if they are as the model says, by the
+        """Return the expected evaluation of this number of people if the model is right, by the
         measures of a promise.
         """
         problem = self.solution.problem
@@ -132,29 +132,31 @@ class RuleDesign:
 
     @property
     def problem(self) -> Problem:
-        """The model with the budgets it was designed for."""
+        """Return the model with the budgets that the rule was designed for."""
         problem = self.solution.problem
         assert isinstance(problem, Problem)
         return problem
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is the rule of least error in the model without a budget."""
+        """True if the rule has the least error in the model without a budget."""
         return self.solution.error_probability <= self.problem.bayes_error * (1.0 + 1e-9)
 
     @property
     def constant_error(self) -> float:
-        """The error probability in the model of the best constant guess."""
+        """The error probability of the best constant guess in the model."""
         return float(self.solution.problem.constant_errors.min())
 
     def diluted_error(self, lottery: Lottery) -> float:
-        """The error probability in the model with a lottery."""
+        """Return the error probability in the model with a lottery."""
         drawn = float(self.solution.problem.constant_errors @ lottery.towards)
         return (1.0 - lottery.share) * self.solution.error_probability + lottery.share * drawn
 
     @property
     def in_model(self) -> dict[Any, dict[str, float]]:
-        """For what it was designed and what it leaks in the model, as files say it, named alike."""
+        """Return the budgets and leakages in the model, as files store them, by the name of the
+        column.
+        """
         leaked = self.leakages
         return {
             name: {"design_budget": b, "model_leakage": leaked[name]}
@@ -179,8 +181,8 @@ class RuleDesign:
 
 
 def each_secret_of(told: Mapping[Any, Mapping[str, Any]]) -> dict[str, Any]:
-    """Records by the name of the column as files hold them: in `secrets`, but of all columns
-    together as it is.
+    """Return records by the name of the column as files store them: under `secrets`, or the record
+    itself if it is about all columns together.
     """
     return dict(told.get(TOGETHER) or {"secrets": {str(name): told[name] for name in told}})
 
@@ -200,24 +202,24 @@ def design_rule(
     key: str | None = None,
     gap: float = 1e-9,
 ) -> RuleDesign:
-    """The rule of least error that leaks at most a budget about the group, for people whose
+    """Return the rule of least error that leaks at most a budget about the group, for people whose
     probabilities are given.
 
     p_y              p(y_k given z) of each person, by a calibrated classifier [people, truths]
     p_x              p(x_j given z) [people, groups]; under a conditional measure p(given value, x_j
                      given z) [people, given, groups], with the truth as given value for equalized
-                     odds. Of several sensitive columns a mapping from their names; then budget,
+                     odds. For several sensitive columns a mapping from their names; then budget,
                      fraction, measure and groups may be mappings too
-    budget           of leakage, in the unit of the measure; or a fraction of what the plain Bayes
-                     rule leaks in this model
-    guesses, groups, truths   labels; 0, 1, … by default, and the truths are the guesses where there
-                              are as many
+    budget           budget of leakage in the unit of the measure; or a fraction of the leakage of
+                     the plain Bayes rule in this model
+    guesses, groups, truths   labels; 0, 1, … by default. If there are as many truths as guesses,
+    they share their labels
     loss_matrix      loss of guess i when the truth is k [truths, guesses]; 0/1 by default
-    sample_weight    how many people each stands for
-    key              32 hexadecimal digits that decide the coins; by default a new one from the
+    sample_weight    number of people that each represents
+    key              32 hexadecimal digits that determine the coins; by default new ones from the
                      system's generator
 
-    Raises InputError; a budget that no backend could serve too.
+    Raises InputError, also for a budget that no backend serves.
     """
     p_x = by_name(p_x)
     shapes = {
@@ -249,7 +251,7 @@ def design_people(
     gap: float = 1e-9,
     secrets: tuple[Any, ...] = (TOGETHER,),
 ) -> RuleDesign:
-    """The design for a problem whose outcomes are people, as `people_problem` makes it.
+    """Return the design for a problem whose outcomes are people, as made by `people_problem`.
 
     secrets: the names of its constraints.
     """
@@ -260,10 +262,10 @@ def design_people(
     same = np.array_equal(rule.ties, tied.rule.ties) and np.allclose(
         rule.columns, tied.rule.columns, rtol=0.0, atol=1e-12
     )
-    if second is not None and same:  # it treats all who tie
+    if second is not None and same:  # it applies to everyone who ties
         rule = OutcomeRule(rule.tilt, share=rule.share, towards=rule.towards)
         points = tied.points[:0]
-    else:  # without a second tilt, or where the repair does not follow it
+    else:  # without a second tilt, or if the repair does not follow it
         second = None
         points = tied.points
     made = people_rule(rule, points, labels, key, _about(judged, secrets), second)
@@ -271,8 +273,8 @@ def design_people(
 
 
 def _solve(problem: Problem, gap: float) -> tuple[Tied, Solution]:
-    """The rule of least error, and the judge's word on it. An answer of `tilt` is judged once, as
-    the rule it makes.
+    """Return the rule of least error with the judge's verdict. An answer of `tilt` is judged once,
+    as the rule that it defines.
     """
     options = Options(gap)
     first = attempt(problem, "tilt", options)
@@ -296,8 +298,8 @@ def _solve(problem: Problem, gap: float) -> tuple[Tied, Solution]:
 
 
 def _deployable(problem: Problem, answer: Answer, gap: float) -> tuple[Tied, Solution] | None:
-    """An answer as a rule for people, judged as such; where it leaks too much, the repair that errs
-    least.
+    """Return an answer as a rule for people, judged as such; if it leaks too much, the repair with
+    the smallest error.
     """
     repaired: list[tuple[Tied, Solution]] = []
     if answer.tilt is None:
@@ -316,7 +318,7 @@ def _deployable(problem: Problem, answer: Answer, gap: float) -> tuple[Tied, Sol
                 judged = certify(problem, blended, answer.tilt, answer.multipliers, gap=gap)
         if judged.status is not Status.VIOLATED_PRIVACY:
             return tied, judged
-        # ties left out, or a rounding: the repair is a rule too
+        # ties were left out, or rounding: the repair is a rule too
         repaired.append(
             (tied, certify(problem, judged.rule, judged.tilt, judged.multipliers, gap=gap))
         )
@@ -327,7 +329,7 @@ def _deployable(problem: Problem, answer: Answer, gap: float) -> tuple[Tied, Sol
 
 @dataclass(frozen=True)
 class Labels:
-    """What the rows and columns of a rule are called, and its losses [truths, guesses]."""
+    """The labels of the rows and columns of a rule, and its losses [truths, guesses]."""
 
     guesses: list[Any]
     groups: list[Any]
@@ -343,7 +345,9 @@ class Labels:
         losses: Array,
         n: int,
     ) -> Labels:
-        """Numbers where no labels are given; as many truths as guesses are called alike."""
+        """Return labels, by default numbers; if there are as many truths as guesses, they share
+        their labels.
+        """
         made = _labels(guesses, losses.shape[1])
         alike = made if losses.shape[0] == losses.shape[1] else None
         return cls(
@@ -362,9 +366,9 @@ def people_rule(
     about: dict[str, Any],
     second: SecondTilt | None = None,
 ) -> Rule:
-    """A rule whose ties are at these points [K, guesses + groups] as one for people.
+    """Return a rule with ties at these points [K, guesses + groups] as a rule for people.
 
-    Where several people tie at one point, or a second tilt draws for many, each of them needs a
+    If several people tie at one point, or a second tilt randomises for many, each of them needs a
     coin of their own.
     """
     ties = [
@@ -392,13 +396,13 @@ def people_rule(
 
 
 def about_people(rule: Rule, people: dict[str, Any]) -> Rule:
-    """The same rule with what was found out about it on people, in its file."""
+    """Return the rule with the results about people in its file."""
     about = {**rule.document["about"], **people}
     return Rule.sealed({**rule.document, "about": about}, check_key(rule.key))
 
 
 def constant_rule(guess: int, labels: Labels, key: str | None) -> Rule:
-    """The rule that always makes this guess, and leaks nothing about anybody."""
+    """Return the rule that always makes this guess, and so leaks nothing."""
     m = len(labels.guesses)
     n = len(labels.groups)
     rule = OutcomeRule(np.zeros((m, n)), share=1.0, towards=np.eye(m)[guess])
@@ -406,7 +410,7 @@ def constant_rule(guess: int, labels: Labels, key: str | None) -> Rule:
 
 
 def diluted_rule(rule: Rule, lottery: Lottery) -> Rule:
-    """The rule with a lottery."""
+    """Return the rule with a lottery."""
     if lottery.share == 0.0:
         return rule
     kept = (1.0 - lottery.share) * rule.share
@@ -418,7 +422,7 @@ def diluted_rule(rule: Rule, lottery: Lottery) -> Rule:
 
 
 def check_key(key: str | None) -> str:
-    """32 hexadecimal digits: those given, or new ones."""
+    """Return 32 hexadecimal digits: the given ones, or new ones."""
     if key is None:
         return secrets.token_hex(16)
     if not is_key(key):
@@ -435,9 +439,9 @@ def people_problem(
     sample_weight: Any,
     measures: Sequence[Measure],
 ) -> Problem:
-    """The problem whose outcomes are people with these probabilities, without a constraint so far.
+    """Return the problem whose outcomes are people with these probabilities, without a constraint.
 
-    p_x: an array for each sensitive column by its name; measures: as many.
+    p_x: an array for each sensitive column by name; measures: one for each.
     """
     by_truth = probabilities(p_y, "p_y")
     people = len(by_truth)
@@ -467,8 +471,8 @@ def people_problem(
 
 
 def group_labels(name: Any, labels: Iterable[Any], truths: Sequence[Any] = ()) -> list[Any]:
-    """What the columns of a private classifier are called: groups or, given the truth, pairs of
-    truth and group; before them the name of the sensitive column, if it has one.
+    """Return the labels of the columns of a private classifier: groups or, given the truth, pairs
+    of truth and group, preceded by the name of the sensitive column if it has one.
     """
     first = () if name == TOGETHER else (name,)
     pairs = [(*first, truth, label) for truth in truths for label in labels]
@@ -476,16 +480,16 @@ def group_labels(name: Any, labels: Iterable[Any], truths: Sequence[Any] = ()) -
 
 
 def probabilities(values: Any, what: str, shape: str = "[people, labels]") -> Array:
-    """Probabilities that add up to one for each person; InputError for anything else."""
+    """Return probabilities that sum to one for each person; InputError for anything else."""
     array = mass_array(values, what, shape.count(",") + 1, shape)
-    # Sums over few labels take several times as long.
+    # sums over few labels take several times as long
     columns = np.ascontiguousarray(array.reshape(len(array), -1).T)
     check_columns(columns, f"{what}, transposed")
     return np.moveaxis((columns / columns.sum(axis=0)).reshape(*array.shape[1:], len(array)), -1, 0)
 
 
 def _labels(given: Sequence[Any] | None, count: int) -> list[Any]:
-    """Labels as JSON keeps them: texts, numbers, truth values, null, and lists of these."""
+    """Return labels as JSON stores them: texts, numbers, truth values, null, and lists of these."""
     labels = list(range(count)) if given is None else list(given)
     if len(labels) != count:
         raise InputError(f"there are {len(labels)} labels for {count} columns; give one for each")
@@ -493,7 +497,7 @@ def _labels(given: Sequence[Any] | None, count: int) -> list[Any]:
 
 
 def as_json(label: Any) -> Any:
-    """A label as JSON keeps it; what it does not know is written as text."""
+    """Return a label as JSON stores it; other types are written as text."""
     if isinstance(label, np.generic):
         label = label.item()
     if isinstance(label, tuple | list):

@@ -1,18 +1,17 @@
 """A rule in production: a folder with the rule, its classifiers as an ONNX graph, and its card.
 
-    rule.json    the rule; `about` holds what is known of it, and the SHA-256 of the graph
-    model.onnx   from the columns of a table to the probabilities of guesses
-                 (`discreet.people.graph`)
-    card.html, card.json   what is known of the rule, for people and for programs
+rule.json    the rule; `about` holds its facts, and the SHA-256 of the graph
+model.onnx   maps the columns of a table to the probabilities of guesses (`discreet.people.graph`)
+card.html, card.json   the facts about the rule, for people and for programs
 
 None of them is code, so a folder from a stranger can be loaded. Predicting needs NumPy and
-onnxruntime, no scikit-learn. FOLDER.key beside it holds the key that signs rule.json and tosses the
-coins; only its owner may read it.
+onnxruntime, but not scikit-learn. The file FOLDER.key next to it holds the key that signs rule.json
+and tosses the coins; only its owner may read it.
 
 Coins are tossed by the ids of people or, without ids, by their records: the cells of the columns
 that the graph reads. A fitted `PrivateClassifier` tosses the same coins. A rule with a lottery
-needs ids: who changes a record a little would get another coin, and the mean of many coins is the
-guess that the lottery hides.
+needs ids: otherwise anyone who changes a record slightly gets another coin, and the mean over many
+coins is the guess that the lottery hides.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ RULE, GRAPH, CARD, CARD_DATA = NAMES = ("rule.json", "model.onnx", "card.html", 
 GRAPH_FORMAT = "discreet rule graph"
 GRAPH_VERSION = 1
 
-_TOGETHER = 1 << 15  # people whom the graph sees at a time
+_TOGETHER = 1 << 15  # number of people that the graph processes at a time
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column that the graph reads, and whether it holds "numbers", "times" (as seconds since
-    1970) or "texts".
+    """A column that the graph reads, which holds "numbers", "times" (as seconds since 1970) or
+    "texts".
     """
 
     name: str
@@ -58,7 +57,7 @@ class Column:
 
     @classmethod
     def of(cls, table: Any) -> tuple[Column, ...]:
-        """The columns of a data frame or a mapping of arrays; none for an array."""
+        """Return the columns of a data frame or a mapping of arrays; none for an array."""
         return (
             tuple(cls(str(name), _kind(part)) for name, part in table.items())
             if hasattr(table, "items")
@@ -66,7 +65,7 @@ class Column:
         )
 
     def check(self, names: Iterable[Any]) -> None:
-        """InputError unless a table with columns of these names has this one."""
+        """Raise InputError unless a table with these column names has this one."""
         have = [str(name) for name in names]
         if self.name not in have:
             raise InputError(
@@ -76,8 +75,8 @@ class Column:
             )
 
     def cells(self, table: Any) -> NDArray[Any]:
-        """The cells of a table as the graph reads them [people, 1]; InputError where there are none
-        of that kind.
+        """Return the cells of a table as the graph reads them [people, 1]; InputError if there are
+        none of that kind.
         """
         self.check(table)
         part = table[next(name for name in table if str(name) == self.name)]
@@ -101,14 +100,16 @@ def _kind(part: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A category as a text; an empty one where a value is missing."""
+    """Return a category as text; an empty text for a missing value."""
     if isinstance(value, str):
         return value
     return "" if is_missing(value) else repr(value)
 
 
 def numbers_of(part: Any) -> Array | None:
-    """A column as numbers, times as seconds, missing as NaN; None if it holds anything else."""
+    """Return a column as numbers, times as seconds, missing values as NaN; None if it holds
+    anything else.
+    """
     kind = getattr(part.dtype, "kind", "O")
     if type(part.dtype).__name__ == "CategoricalDtype":
         return None
@@ -131,8 +132,8 @@ def numbers_of(part: Any) -> Array | None:
 def feeds(
     table: Any, columns: tuple[Column, ...], width: int | None = None
 ) -> dict[str, NDArray[Any]]:
-    """What the graph reads of a table: its columns, or numbers [people, width].
-    Raises InputError.
+    """Return the inputs of the graph for a table: its columns, or numbers [people, width]. Raises
+    InputError.
     """
     table = in_columns(table)
     if columns:
@@ -158,12 +159,14 @@ def feeds(
 class DeployedRule:
     """A rule with its classifiers, from a folder: tables of people in, guesses out.
 
-    rule      the `Rule`, with what is known of it in `rule.document["about"]`
-    columns   the columns that it reads; none where it reads an array
+    rule      the `Rule`, with its facts in `rule.document["about"]`
+    columns   the columns that it reads; none if it reads an array
     """
 
     def __init__(self, rule: Rule, graph: bytes) -> None:
-        """From the bytes of a graph. Raises InputError for a graph that is not that of the rule."""
+        """Load a graph from bytes. Raises InputError for a graph that does not belong to the
+        rule.
+        """
         try:
             import onnxruntime
         except ImportError as error:
@@ -185,7 +188,7 @@ class DeployedRule:
             self.columns = tuple(
                 Column(str(each["name"]), str(each["kind"])) for each in about["columns"]
             )
-        except Exception as error:  # onnxruntime has many kinds
+        except Exception as error:  # onnxruntime raises many kinds of errors
             raise InputError(
                 f"the graph cannot be run ({brief(str(error))}); take the original files, or update"
             ) from None
@@ -194,11 +197,11 @@ class DeployedRule:
 
     @classmethod
     def load(cls, folder: PathLike, key: PathLike | None = None) -> DeployedRule:
-        """The rule of a folder. Raises FileError.
+        """Load the rule of a folder. Raises FileError.
 
-        key: 32 hexadecimal digits or the path of a file that holds them; else the environment
-        variable DISCREET_KEY, else the file FOLDER.key. Without a key the signature is not checked,
-        which a warning says, and a rule that draws guesses tosses fresh coins only.
+        key: 32 hexadecimal digits or the path of a file that contains them; else the environment
+        variable DISCREET_KEY, else the file FOLDER.key. Without a key a warning states that the
+        signature was not checked, and a rule that randomises can only toss fresh coins.
         """
         place = Path(folder)
         shown = shown_path(folder)
@@ -217,32 +220,32 @@ class DeployedRule:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What is known of the rule."""
+        """The facts about the rule."""
         return dict(self.rule.document["about"])
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The columns that are read as texts, even where all of them look like numbers."""
+        """The columns that are read as texts, even if all of their values look like numbers."""
         return tuple(each.name for each in self.columns if each.kind == "texts")
 
     @property
     def possible_guesses(self) -> tuple[Any, ...]:
-        """The guesses that it can make: one for a constant rule."""
+        """The guesses that it can make; a single one for a constant rule."""
         return self.rule.possible_guesses
 
     @property
     def needs_ids(self) -> bool:
-        """Whether it needs ids to predict, as a lottery hides a guess."""
+        """True if it needs ids to predict, because a lottery hides a guess."""
         return self.rule.needs_ids
 
     def predict_proba(self, table: Any) -> Array:
-        """The probabilities of the guesses [people, guesses], of which `predict` draws."""
+        """Return the probabilities of the guesses [people, guesses], from which `predict` draws."""
         return self._columns_of(feeds(table, self.columns, self._width))
 
     def predict(self, table: Any, ids: Any = None, fresh: np.random.Generator | None = None) -> Any:
-        """The guesses [people], as an array, or for a data frame of a library other than pandas as
-        a column of it. Coins are tossed by ids (an integer or a text for each person), by records,
-        or by a generator.
+        """Return the guesses [people] as an array, or as a column of X's library if X is a data
+        frame of another library than pandas. Coins are tossed by ids (an integer or a text for
+        each person), by records, or by a random generator.
         """
         labels = objects(self.rule.guesses)
         return guesses_like(table, labels[self.decide(table, ids, fresh)[0]])
@@ -250,8 +253,9 @@ class DeployedRule:
     def decide(
         self, table: Any, ids: Any = None, fresh: Any = None
     ) -> tuple[NDArray[np.intp], Array]:
-        """The positions of the guesses among `rule.guesses`, and their probabilities [people,
-        guesses]. Raises InputError for a rule with a lottery without ids or a generator.
+        """Return the positions of the guesses in `rule.guesses`, and their probabilities [people,
+        guesses]. Raises InputError for a rule with a lottery if neither ids nor a generator are
+        given.
         """
         if ids is None and fresh is None and self.needs_ids:
             raise InputError(f"{NEEDS_IDS}; give ids=")
@@ -281,22 +285,21 @@ class DeployedRule:
 
 
 def key_path(folder: PathLike) -> Path:
-    """The file beside a folder, not beside a link to it, that holds the key of its rule."""
+    """Return the path of the key file next to a folder (not next to a link to it)."""
     return Path(f"{os.path.realpath(folder)}.key")
 
 
 def graph_digest(graph: bytes) -> str:
-    """SHA-256 of a graph, as a rule states it."""
+    """Return the SHA-256 of a graph, as a rule states it."""
     return f"sha256:{hashlib.sha256(graph).hexdigest()}"
 
 
 def record_ids(seen: Mapping[str, NDArray[Any]], key: str) -> NDArray[np.int64]:
-    """An id for each record [people]: a coin under the key of what the graph reads, in its order,
-    as a whole number.
+    """Return an id for each record [people], as a whole number: a coin under the key, of the cells
+    that the graph reads in their order.
 
-    A number is hashed as its double (one zero, one NaN), a text as the coin that it has itself. So
-    alike records have the same id in every process, and whatever kind of file or library holds
-    them.
+    A number is hashed as its double (with one zero and one NaN), a text by its own coin. So equal
+    records have the same id in every process, whatever file or library holds them.
     """
     words = [_words(each, key) for each in seen.values()]
     return (coins(np.hstack(words), key) * 2.0**53).astype(np.int64)

@@ -1,10 +1,10 @@
-"""Watch a rule in production: records of (sensitive value, guess) are counted, and an alarm is
-raised once they show that the guess leaks more than was promised.
+"""Watch a rule in production: count records of (sensitive value, guess), and raise an alarm once
+they show that the guess leaks more than was promised.
 
-One may look after every record and for ever: the probability of a false alarm at any time is at
-most α in all (`discreet.people.anytime`). Each of C promises has α/C. The records must be of people
-who are drawn independently from one population, and the rule must stay the same. What a record
-costs does not grow with their number, since only counts are kept.
+One may look after every record, forever: the probability of a false alarm at any time is at most α
+in total (`discreet.people.anytime`). With C promises, each has α/C. The records must be of people
+who are drawn independently from one population, and the rule must stay the same. The cost of a
+record does not grow with their number, since only counts are kept.
 
 Source: docs/theory.md, section 23; G. Shafer et al., Test Martingales, Bayes Factors and p-Values,
 Statistical Science 26 (2011), arXiv:0912.4269.
@@ -40,19 +40,19 @@ from discreet.storage.writing import PathLike, check_output, marked, replacing, 
 FORMAT = "discreet monitor"
 VERSION = 1
 
-_LARGEST = 1 << 26  # bytes of a file
+_LARGEST = 1 << 26  # largest file, in bytes
 
 
 @dataclass(eq=False)
 class Watched:
     """One promise that is watched.
 
-    name     of the sensitive column; empty for all together
+    name     name of the sensitive column; empty for all together
     groups   labels of the groups that the promise is about
-    truths   labels of the truths, if the measure is about those who know it; else one that is None
-    stated   the table that it was shown on [guesses, truths · groups]; None if that is not known
-    counts   how many records of each truth and group had each guess, in the same order
-    alarm    after how many records the alarm was raised; None without one
+    truths   labels of the truths if the measure is conditional; otherwise [None]
+    stated   the table with which the promise was shown [guesses, truths · groups]; None if unknown
+    counts   number of records of each truth and group with each guess, in the same order
+    alarm    number of records after which the alarm was raised; None without one
     """
 
     name: str
@@ -65,15 +65,17 @@ class Watched:
 
     @property
     def measure(self) -> Measure:
-        """By which the leakage is counted."""
+        """The measure of leakage."""
         return self.budget.measure
 
     def region(self, level: float) -> Region:
-        """Where the law lies at all times, but with this probability."""
+        """Return the region that contains the law at all times, except with this probability."""
         return anytime_region(self.counts, self.stated, level, len(self.truths))
 
     def report(self, level: float) -> dict[str, Any]:
-        """What the records show of the leakage, with limits that hold at all times together."""
+        """Return what the records show about the leakage, with limits that hold at all times
+        together.
+        """
         region = self.region(level)
         low, high = limits_of(self.measure, region)
         estimate = leakage_of(self.measure, region.rates, region.shares, region.given)
@@ -95,8 +97,8 @@ class Watched:
         }
 
     def places(self, values: Any, truth: Any) -> Codes:
-        """The columns of `counts` that records belong to; −1 for groups that the promise is not
-        about.
+        """Return the columns of `counts` that records belong to; −1 for groups that the promise is
+        not about.
         """
         group = known_codes(values, "sensitive_features", self.groups)
         if not self.measure.conditional:
@@ -107,7 +109,7 @@ class Watched:
 
     @property
     def promise(self) -> dict[str, Any]:
-        """What does not change with records, for JSON."""
+        """Return the parts that do not depend on records, for JSON."""
         return {
             "name": self.name,
             "measure": str(self.measure),
@@ -123,14 +125,14 @@ class Monitor:
     promised.
 
     rule      a `DeployedRule`, `Rule` or fitted `PrivateClassifier`, whose promise is watched; or a
-              budget or, for each sensitive column, one by its name
-    guesses   labels of the guesses, beside budgets
-    groups    labels of the groups that the promise is about, beside budgets; of several sensitive
-              columns with a budget each by name
-    truths    labels of the truths, beside budgets of a conditional measure
-    alpha     probability of a false alarm at any time, at most
+              budget, or a mapping with one for each sensitive column
+    guesses   labels of the guesses, if budgets are given
+    groups    labels of the groups that the promise is about, if budgets are given; a mapping for
+              several sensitive columns
+    truths    labels of the truths, if budgets of a conditional measure are given
+    alpha     largest probability of a false alarm at any time
 
-    Of a rule that has a lottery the guesses after it count. Raises InputError.
+    For a rule with a lottery, the records hold the guesses after the lottery. Raises InputError.
     """
 
     def __init__(
@@ -177,14 +179,14 @@ class Monitor:
             raise InputError("the rule has no budget, so there is no promise to watch")
 
     def update(self, sensitive_features: Any, guesses: Any, truth: Any = None) -> bool:
-        """Count records, as many as one likes, and look: whether there is an alarm.
+        """Count any number of records, and return whether there is an alarm.
 
-        sensitive_features   as `evaluate` takes them; records of groups that the promise is not
-                             about are left out of what is watched
-        guesses              what the rule guessed, after its lottery
-        truth                needed under a conditional measure
+        sensitive_features   as `evaluate` accepts them; records of groups that the promise is not
+                             about are ignored
+        guesses              the guesses of the rule, after its lottery
+        truth                required under a conditional measure
 
-        Raises InputError, before anything is counted.
+        Raises InputError before anything is counted.
         """
         made = known_codes(column(guesses, "guesses"), "guesses", self.guesses)
         if (made < 0).any():
@@ -217,17 +219,17 @@ class Monitor:
 
     @property
     def alarm(self) -> bool:
-        """Whether an alarm was raised at any time."""
+        """True if an alarm was raised at any time."""
         return any(each.alarm is not None for each in self.watched)
 
     @property
     def level(self) -> float:
-        """Probability of a false alarm about one promise."""
+        """The probability of a false alarm about one promise."""
         return self.alpha / len(self.watched)
 
     def report(self) -> dict[str, Any]:
-        """What is known by now, as plain values: whether there was an alarm, and how large the
-        leakage is, with limits that hold at all times together with probability 1 − alpha.
+        """Return what is known so far, as plain values: whether there was an alarm, and the
+        leakage, with limits that hold at all times together with probability 1 − alpha.
         """
         promises = [each.report(self.level) for each in self.watched]
         return {
@@ -239,8 +241,8 @@ class Monitor:
         }
 
     def save(self, path: PathLike, *, overwrite: bool = False) -> None:
-        """Write what was counted as JSON, whole or not at all; over another monitor, and over any
-        file with `overwrite`. Raises FileError.
+        """Write the counts as JSON, whole or not at all. It replaces another monitor, and any file
+        with `overwrite`. Raises FileError.
         """
         check_output(path, marked(FORMAT), overwrite=overwrite)
         state = {
@@ -253,7 +255,7 @@ class Monitor:
             stream.write((json.dumps(state, default=str) + "\n").encode())
 
     def resume(self, path: PathLike) -> None:
-        """Go on from what `save` wrote. Raises FileError for what is no such file, or is about
+        """Continue from a file written by `save`. Raises FileError for any other file, or one about
         another promise.
         """
         try:
@@ -302,7 +304,7 @@ def _watched(
     truths: Sequence[Any] | None,
     stated: Any,
 ) -> Watched:
-    """A promise without records. Raises InputError."""
+    """Return a promise without records. Raises InputError."""
     conditional = budget.measure.conditional
     if not groups or (conditional and not truths):
         lacking = "truths" if groups else f"groups{about(name)}"

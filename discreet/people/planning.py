@@ -1,9 +1,9 @@
-"""Before a budget is chosen: how many people a promise needs, and what errors a promise would cost.
+"""Before a budget is chosen: how many people a promise needs, and what error a promise would cost.
 
-A promise is a limit of leakage on people apart. What it can be is known before anybody is looked
-at: the smallest that so many people can show is the limit of guesses that are in truth independent
-of the group, and the model says what to expect of any other rule. Nothing here reads the
-calibration people, so whoever chooses a budget after looking at it may be promised that budget.
+A promise is a limit of leakage on people set aside. Its possible size is known in advance: the
+smallest limit that this number of people can show is that of guesses that are independent of the
+group, and the model predicts the limit of any other rule. Nothing here reads the calibration
+people, so a budget chosen with these results may be promised to them.
 
 Source: docs/theory.md, section 23.
 """
@@ -43,16 +43,16 @@ def people_needed(
     truths: int | Sequence[float] = 2,
     confidence: float = 0.95,
 ) -> int:
-    """How many calibration people show, in half of all draws, that a guess keeps a budget if it is
-    in truth independent of the group; to within 1 %.
+    """Return the number of calibration people who show, in half of all draws, that a guess keeps a
+    budget if it is independent of the group; to within 1 %.
 
-    A rule that leaks anything needs more of them.
+    A rule that leaks anything needs more people.
 
     budget           in the unit of the measure
     groups, guesses  how many, or the share of each
-    truths           the same of the truth; read under a conditional measure alone
+    truths           the same for the truth; used only under a conditional measure
 
-    Raises InputError; also where 10⁹ people are too few.
+    Raises InputError, also if 10⁹ people are too few.
     """
     amount = positive(budget, "budget")
     chosen = measure_of(measure)
@@ -91,10 +91,10 @@ def _shares(given: int | Sequence[float], what: str) -> Array:
 
 @dataclass(frozen=True)
 class PromisePoint:
-    """What is expected of the best rule for a budget, if people are as the model says.
+    """The expected result of the best rule for a budget, if people are as the model predicts.
 
-    budget   that is promised or, of several sensitive columns, the factor of those asked for
-    error    probability, in the model
+    budget   the promised budget or, for several sensitive columns, the factor of the requested ones
+    error    error probability in the model
     lottery  share of the people for whom a lottery guesses
     """
 
@@ -107,10 +107,10 @@ class PromisePoint:
 class Prospects:
     """The errors of rules over the budgets that could be promised, before one is chosen.
 
-    measures        of leakage, by the name of the sensitive column
-    people          who would be kept apart to show the promise
-    plain_error     of the rule without a budget, in the model
-    constant_error  of the best constant guess
+    measures        measures of leakage, by the name of the sensitive column
+    people          number of people who would be set aside for the promise
+    plain_error     error in the model of the rule without a budget
+    constant_error  error in the model of the best constant guess
     """
 
     measures: Mapping[Any, Measure]
@@ -124,7 +124,7 @@ class Prospects:
         return iter(self.points)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values by name, for JSON."""
+        """Return plain values by name, for JSON."""
         return {
             "measure": unnamed({str(name): str(each) for name, each in self.measures.items()}),
             "confidence": self.confidence,
@@ -135,7 +135,7 @@ class Prospects:
         }
 
     def plot(self) -> Figure:
-        """Errors over the budgets that could be promised."""
+        """Return a figure of the errors over the budgets that could be promised."""
         budgets = tuple(point.budget for point in self.points)
         ends = (budgets[0], budgets[-1])
         lines = (
@@ -155,7 +155,7 @@ class Prospects:
         )
 
     def tables(self) -> list[Table]:
-        """A line for each budget."""
+        """Return a table with one line for each budget."""
         lines = [
             (number(each.budget, 3), number(each.error, 4), f"{100.0 * each.lottery:.3g} %")
             for each in self.points
@@ -186,9 +186,9 @@ def prospects_of(
     *,
     asymptotic: bool,
 ) -> Prospects:
-    """The errors over the budgets that could be promised, by the rules of these steps.
+    """Return the errors over the budgets that could be promised, with the rules of these steps.
 
-    units: the budgets of which a step and a budget of the result are factors.
+    units: the budgets that steps and budgets of the result multiply.
     """
     designs = [design(step) for step in steps.tolist()]
     if not designs:

@@ -1,22 +1,22 @@
-"""The rule of least predicted error that is shown to keep the budget asked for, on people who had
-no part in its making.
+"""The rule of least predicted error that is shown to keep the requested budget, on people who were
+not used to make it.
 
-Rules are designed for a ladder of budgets, from one that the design people alone choose. A rule
-passes if the upper confidence limit of its leakage on the calibration people is within the budget
-asked for. The first that does not pass ends the search. It is *diluted*: a lottery guesses for a
-share of the people, whoever they are, so large that the limit is within the budget
-(`Evaluation.dilution`). Of the diluted rule and the last that passed, the one is taken that errs
-less in the model.
+Rules are designed for a ladder of budgets, starting at a rung that only the design people
+determine. A rule passes if the upper confidence limit of its leakage on the calibration people is
+within the requested budget. The first that does not pass ends the search. It is *diluted*: a
+lottery guesses for a share of the people, whoever they are, large enough that the limit is within
+the budget (`Evaluation.dilution`). Of the diluted rule and the last rule that passed, the one with
+the smaller error in the model is taken.
 
 A rule that leaks more than the budget passes, or is diluted too little, only if its limit fails,
-which has probability 1 − confidence at most. What is taken breaks the budget only if that happened
-to the first such rule on the ladder: rules before it keep the budget, and diluted rules leak less.
-So no allowance for trying many rules is needed (testing in a fixed sequence).
+which has probability at most 1 − confidence. The rule that is taken breaks the budget only if this
+happened to the first such rule on the ladder: rules before it keep the budget, and diluted rules
+leak less. So trying many rules needs no correction (testing in a fixed sequence).
 
-With a budget for each of several sensitive columns, all budgets have one factor on the ladder, and
-a rule passes if the limit of each column is within its budget. A rule that breaks one of them
-passes only if the limit of that column fails, which happens with probability 1 − confidence. So the
-level is not divided by the number of columns either (an intersection–union test).
+If several sensitive columns have a budget each, all budgets share one factor on the ladder, and a
+rule passes if the limit of each column is within its budget. A rule that breaks one of them passes
+only if the limit of that column fails, which happens with probability 1 − confidence. So the level
+is not divided by the number of columns either (an intersection–union test).
 
 Source: docs/theory.md, section 23; A. N. Angelopoulos, S. Bates, E. J. Candès, M. I. Jordan, L.
 Lei, Learn then Test: Calibrating Predictive Algorithms to Achieve Risk Control, Annals of Applied
@@ -42,26 +42,28 @@ from discreet.people.published import published_lottery
 from discreet.problems.constraint import LeakageBudget
 
 LADDER = tuple(float(0.02 ** (1.0 - k / 19.0)) for k in range(39))
-"""Design budgets over the budget asked for: a fiftieth to fifty times, each 23 % above the last."""
+"""Design budgets relative to the requested budget: from a fiftieth to fifty times, in steps of 23
+%.
+"""
 
-_STRIDE = 2  # rungs, in the search for the one to begin with
+_STRIDE = 2  # rungs per step of the search for the starting rung
 
 Budgets = Mapping[Any, LeakageBudget]
-"""The budget about each sensitive column by name, or about all together by an empty name."""
+"""The budget of each sensitive column by name; an empty name means all together."""
 
 
 def amounts(budgets: Budgets) -> dict[Any, float]:
-    """As `Evaluation.holds` takes them."""
+    """Return the amounts as `Evaluation.holds` accepts them."""
     return {name: each.amount for name, each in budgets.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class PeoplePoint:
-    """A rule, with its certificate for the model, and what it does to people.
+    """A rule with its certificate for the model, and its effect on people.
 
-    share    of the budgets asked for, for which the rule was designed
-    people   what the rule does to them; if it is diluted, on average over its lottery
-    lottery  by which the rule is diluted; of share 0 if it is not
+    share    share of the requested budgets for which the rule was designed
+    people   effect of the rule on people; if it is diluted, on average over its lottery
+    lottery  the lottery that dilutes the rule, with share 0 if there is none
     """
 
     share: float
@@ -71,7 +73,7 @@ class PeoplePoint:
 
     @property
     def rule(self) -> Rule:
-        """To save and to deploy."""
+        """The rule, to save and to deploy."""
         return diluted_rule(self.design.rule, self.lottery)
 
     @property
@@ -80,8 +82,8 @@ class PeoplePoint:
         return self.design.diluted_error(self.lottery)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers; of several sensitive columns with a budget each a record of each in
-        `secrets`.
+        """Return plain numbers; if several sensitive columns have a budget each, `secrets` has a
+        record for each.
         """
         error = {f"error{end}": value for end, value in _named(self.people.error)}
         each = {
@@ -99,14 +101,14 @@ class PeoplePoint:
 
 @dataclass(frozen=True, eq=False)
 class Promise:
-    """The rules that were tried, which of them is taken, and what so many people can promise at
-    all.
+    """The rules that were tried, the one that is taken, and what this number of people can promise
+    at all.
 
-    budgets  that are promised
+    budgets  the promised budgets
     taken    the last rule that passed, or the next one, diluted; None if only a constant guess is
              shown to keep the budgets
     tried    all rules without dilution, in the order of the ladder; the last may not have passed
-    leasts   about the smallest budgets that could pass: the limits for guesses that are in truth
+    leasts   approximately the smallest budgets that could pass: the limits for guesses that are
              independent of the group
     """
 
@@ -123,13 +125,13 @@ class Promise:
 
     @property
     def least(self) -> float | Mapping[Any, float]:
-        """`leasts` in the same way."""
+        """`leasts` by name, or the only one."""
         return unnamed(self.leasts)
 
     @property
     def statement(self) -> str:
-        """One sentence about people. It does not say what they leaked, as of few people that tells
-        how many got which guess.
+        """One sentence about people. It does not state their leakage, since that could reveal how
+        many of few people got which guess.
         """
         sure = self.tried[-1].people.sure
         people = f"{self.tried[-1].people.people:,} calibration people"
@@ -172,11 +174,11 @@ def try_ladder(
     look: Callable[[Rule], Evaluation],
     foresee: Callable[[RuleDesign], Evaluation],
 ) -> Promise:
-    """Try the ladder.
+    """Try the rungs of the ladder.
 
-    design   makes the rule of a share of the budgets
+    design   returns the rule for a share of the budgets
     look     evaluates a rule on the calibration people
-    foresee  what is expected of a rule there, by the model
+    foresee  returns the expected evaluation of a rule there, by the model
     """
     asked = amounts(budgets)
     design = cache(design)
@@ -209,10 +211,11 @@ def _beginning(
     design: Callable[[float], RuleDesign],
     foresee: Callable[[RuleDesign], Evaluation],
 ) -> int:
-    """A stride below the rung whose diluted rule is expected to err least.
+    """Return the rung one stride below the one whose diluted rule is expected to have the smallest
+    error.
 
-    A search in strides from the budget asked for, as long as that helps. It stops below the best,
-    since rules that pass lead upward. Where nothing helps, rules are tried from the bottom.
+    It searches in strides from the requested budget while this helps. It stops below the best,
+    since rules that pass lead upward. If nothing helps, rules are tried from the bottom.
     """
 
     def error(rung: int) -> float:
@@ -233,8 +236,8 @@ def _beginning(
 
 
 def _independent_limit(found: Evaluation) -> float:
-    """The limit for guesses of the same frequencies that are independent of the group, given the
-    truth if the measure is.
+    """Return the limit for guesses with the same frequencies that are independent of the group,
+    given the truth if the measure is conditional.
     """
     tables = found.by_truth if found.measure.conditional else found.table[None]
     people = np.maximum(tables.sum(axis=(1, 2), keepdims=True), 1.0)
