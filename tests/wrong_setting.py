@@ -1,10 +1,13 @@
-"""A peer solves a problem with one setting more than its solver has, in a process of its own."""
+"""What tests ask of a peer in a process of its own."""
 
+import sys
+
+from discreet.backends.contract import Options
 from discreet.backends.peers.tuning import Tuned
 from discreet.backends.registry import load_backend
 from discreet.backends.run import solve
 
-__all__ = ["serve"]
+__all__ = ["serve", "serve_imports"]
 
 
 def serve(send, name, problem):
@@ -15,3 +18,12 @@ def serve(send, name, problem):
     peer = type(load_backend(name))
     peer.tuning = (*peer.tuning, Tuned("no_such_setting", 1, 0, ""))
     send(solve(problem, name).status)
+
+
+def serve_imports(send, name, problem):
+    """Send whether solving imports nothing of OR-Tools that lowering has not imported."""
+    peer = load_backend(name)
+    lowered = peer.lower(problem, Options())
+    before = {module for module in sys.modules if module.startswith("ortools.")}
+    peer.solve(lowered, Options())
+    send(before == {module for module in sys.modules if module.startswith("ortools.")})

@@ -226,6 +226,14 @@ def call(function: str, request: tuple[Any, ...], seconds: float | None) -> Any:
             ) from None
 
 
+def import_for_call(module: str) -> None:
+    """Import what a function needs that `call` will call in this process, so that the import is not
+    part of its time; nothing where it gets a process of its own.
+    """
+    if is_child():
+        importlib.import_module(module)
+
+
 @contextlib.contextmanager
 def belonging_to(run: str) -> Iterator[None]:
     """Processes that this thread starts in the block belong to this run."""

@@ -122,6 +122,12 @@ def test_the_linked_program_is_the_problem():
         assert answer.tilt is None, "duals that are no numbers are left out"
 
 
+@pytest.mark.parametrize("name", sorted({"glop", "pdlp"} - LEFT_OUT))
+def test_a_process_that_starts_for_a_peer_imports_its_library_before_it_is_timed(name):
+    with Child("wrong_setting:serve_imports", (name, SMALL[0])) as child:
+        assert child.receive(STARTUP_SECONDS)
+
+
 # -- peers among the backends
 # --------------------------------------------------------------------------------------------
 

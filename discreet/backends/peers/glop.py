@@ -34,7 +34,7 @@ from discreet.backends.lowering import (
 )
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.process import call
+from discreet.backends.process import call, import_for_call
 from discreet.measures.registry import LINEAR
 from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -76,6 +76,7 @@ class Glop(Unlifted):
 
     def lower(self, problem: Problem, options: Options) -> Lowered[LinearProgram, str]:
         """The linear program, and the settings in GLOP's text format."""
+        import_for_call("ortools.linear_solver.python.model_builder_helper")
         program = Program.linear(problem)
         settings = native(self.tuning, options, problem.N, "max_number_of_iterations", "")
         words = " ".join(f"{name}: {_text(value)}" for name, value in settings.items())

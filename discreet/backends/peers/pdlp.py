@@ -30,7 +30,7 @@ from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach
 from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting, point_of
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.process import call
+from discreet.backends.process import call, import_for_call
 from discreet.measures.registry import LINEAR
 from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -98,6 +98,8 @@ class Pdlp(Unlifted):
         self, problem: Problem, options: Options
     ) -> Lowered[LinearProgram, dict[str, Setting]]:
         """The linear program, and the parameters by the paths of their fields."""
+        import_for_call("ortools.pdlp.python.pdlp")
+        import_for_call("ortools.pdlp.solve_log_pb2")
         program = Program.linear(problem)
         limits = (f"termination_criteria.{name}_limit" for name in ("iteration", "time_sec"))
         settings = native(self.tuning, options, problem.N, *limits)
