@@ -99,7 +99,7 @@ class Pdlp(Unlifted):
     ) -> Lowered[LinearProgram, dict[str, Setting]]:
         """Return the linear program, and the parameters by the paths of their fields."""
         import_for_call("ortools.pdlp.python.pdlp")
-        import_for_call("ortools.pdlp.solvers_pb2")
+        import_for_call("ortools.pdlp.solve_log_pb2")
         program = Program.linear(problem)
         limits = (f"termination_criteria.{name}_limit" for name in ("iteration", "time_sec"))
         settings = native(self.tuning, options, problem.N, *limits)
