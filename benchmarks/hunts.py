@@ -78,7 +78,8 @@ def page(out: Path) -> Any:
                 [
                     "A find is about a solver with the formulation and scaling of its backend; "
                     "another formulation of the same problem may fare better. "
-                    "Nothing found in this time is no proof that there is nothing. The machine was "
+                    "Nothing found in this time is no proof that there is nothing, least of all "
+                    "with 0 problems, where no batch ended in time. The machine was "
                     "busy with other work, so the number of problems says little about speed. "
                     "Measures with parameters, several secrets and conditional measures were "
                     "not hunted. SLSQP, IPOPT, QICS, libqif, trust-constr, Pyomo and the project's "
