@@ -213,6 +213,27 @@ def test_rare_errors_are_certified_though_columns_are_rounded():
     check(ds.solve(ContinuousProblem(laws, prior, 1.1799771426349065e-07)), 1e-9)
 
 
+def test_a_partition_on_which_tilt_stalls_is_solved_as_a_linear_program():
+    """A rare private value at budget 0: the gap was 1.3e-3."""
+    laws = [
+        [
+            stats.halfcauchy(loc=0.28848417697502915),
+            stats.gumbel_l(),
+            stats.halfcauchy(scale=0.7116882098578997),
+        ],
+        [
+            stats.hypsecant(loc=-0.1696410150175106),
+            stats.gumbel_l(loc=0.19146236337814862, scale=0.4071765996261842),
+            stats.halfcauchy(loc=0.28644122425886065, scale=0.9050708588136037),
+        ],
+    ]
+    prior = [
+        [6.326042349702025e-11, 3.143182450276145e-05, 6.413485679058719e-05],
+        [6.918842814562967e-07, 0.21530007229705178, 0.7846036690741129],
+    ]
+    check(ds.solve(ContinuousProblem(laws, prior, 0.0)), 1e-9)
+
+
 def test_asymmetric_losses_and_more_guesses_than_values():
     laws = grid(lambda j, i: NormalDensity(i + 0.5 * j, 0.3))
     loss = np.array([[0.0, 1.0, 0.2], [5.0, 0.0, 0.4]])  # the third guess abstains
