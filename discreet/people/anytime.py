@@ -1,15 +1,16 @@
-"""Where the law of (X, Ŷ) of a rule in production lies, at all times together: a region that may be
-looked at after every record.
+"""A region of the law of (X, Ŷ) of a rule in production that holds at all times together, so that
+it may be examined after every record.
 
 Let p be the probability that laws drawn from Dirichlet priors give the guesses so far, and p_W that
 of the rates W. If W is true, p/p_W is a martingale that begins at 1: given the groups, each guess
 multiplies it by a number of mean 1. So the probability that it ever reaches 1/δ is at most δ
-(Ville), and the rates with p_W > δ p hold the true ones at all times with probability 1 − δ. As log
-p_W = log p_Ŵ − Σ_j N_j KL(Ŵ_j ‖ W_j), they are a ball. The same of one guess and all others gives
-an interval of each rate, and of one group and all others an interval of its share.
+(Ville), and the rates with p_W > δ p contain the true rates at all times with probability 1 − δ.
+Since log p_W = log p_Ŵ − Σ_j N_j KL(Ŵ_j ‖ W_j), they form a ball. The same argument for one guess
+and all others gives an interval of each rate, and for one group and all others an interval of its
+share.
 
-One prior has the parameter ½ throughout. Where the promise was shown on people, others are centred
-at their table, as if so many more people of each group had been seen.
+One prior has the parameter ½ throughout. If the promise was shown on people, others are centred at
+their table, as if a number of further people of each group had been seen.
 
 Source: docs/theory.md, section 23; J. Ville, Étude critique de la notion de collectif (1939); L.
 Wasserman, A. Ramdas, S. Balakrishnan, Universal Inference, PNAS 117 (2020), arXiv:1912.11436; R. E.
@@ -26,17 +27,17 @@ from discreet.measures.region import Region
 from discreet.numerics.double_double import Array
 from discreet.people.region import near_rates
 
-_SHARES = 0.05  # of the level, for intervals of shares
-_RATES = 0.45  # for intervals of rates; the ball has the rest
-_WEIGHTS = 4.0 ** np.arange(1, 8)  # people of each group that a prior stands for
-_ROUNDING = 1e-14  # relative, of sums of logarithms of gamma functions
+_SHARES = 0.05  # share of the level for intervals of shares
+_RATES = 0.45  # share for intervals of rates; the ball has the rest
+_WEIGHTS = 4.0 ** np.arange(1, 8)  # number of people of each group that a prior represents
+_ROUNDING = 1e-14  # relative rounding error of sums of logarithms of gamma functions
 
 
 def anytime_region(table: Array, stated: Array | None, level: float, given: int = 1) -> Region:
-    """The region of a table of counts [m, n · given], which misses the truth at any time with
-    probability `level` at most.
+    """Return the region of a table of counts [m, n · given], which misses the truth at any time
+    with probability at most `level`.
 
-    stated   the table that the promise was shown on, in the same order, if it is known
+    stated   the table with which the promise was shown, in the same order, if it is known
     """
     m, n = table.shape
     people = table.sum(axis=0)
@@ -46,7 +47,7 @@ def anytime_region(table: Array, stated: Array | None, level: float, given: int 
     cells = np.stack([table, people - table]).reshape(2, -1)
     others = priors.sum(axis=1, keepdims=True) - priors
     beliefs = np.stack([priors, others], axis=1).reshape(len(priors), 2, -1)
-    # The intervals of two guesses are the same.
+    # the intervals of two guesses are the same
     of_rate = _RATES * level / (n if m == 2 else n * m)
     low, high = near_rates(rates, people, _radii(cells, beliefs, of_rate).reshape(m, n))
     shares = people / max(total, 1.0)
@@ -73,7 +74,7 @@ def anytime_region(table: Array, stated: Array | None, level: float, given: int 
 
 
 def _priors(shape: tuple[int, int], stated: Array | None) -> Array:
-    """The parameters of Dirichlet's priors of the columns [priors, m, n]."""
+    """Return the parameters of the Dirichlet priors of the columns [priors, m, n]."""
     flat = np.full((1, *shape), 0.5)
     if stated is None:
         return flat
@@ -82,7 +83,9 @@ def _priors(shape: tuple[int, int], stated: Array | None) -> Array:
 
 
 def _radii(counts: Array, priors: Array, level: float, *, together: bool = False) -> Array:
-    """log(p_Ŵ/p) − log(level) of each column of counts [m, n], or of all of them `together`."""
+    """Return log(p_Ŵ/p) − log(level) of each column of counts [m, n], or of all of them
+    `together`.
+    """
     from scipy.special import gammaln, logsumexp, xlogy
 
     people = counts.sum(axis=0)

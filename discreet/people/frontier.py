@@ -1,9 +1,9 @@
-"""The trade of errors for leakage among people: rules for many budgets, with a band that holds for
-all of them together.
+"""The trade-off between error and leakage among people: rules for many budgets, with a band that
+holds for all of them together.
 
 Each rule was designed without these people, and each limit has an equal part of the level: one for
-errors, and one for leakage about whatever has a budget. So with the stated confidence no limit of
-any rule is wrong, and whoever picks one of the rules after looking at all of them may quote its
+the error, and one for each leakage with a budget. So with the stated confidence no limit of any
+rule is wrong, and anyone who picks one of the rules after looking at all of them may quote its
 limits.
 
 `discreet.reports.curve` has the curve of a model, which is proven; this one is about people, and
@@ -39,15 +39,16 @@ from discreet.showing.values import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-_LEAST = 0.01  # of what the plain rule leaks: the first budget that is looked at by default
+_LEAST = 0.01  # share of the leakage of the plain rule: the first budget by default
 
 
 @dataclass(frozen=True, eq=False)
 class PeopleFrontier:
-    """The curve: rules by growing design budget. All limits of all points hold together with the
+    """The curve: rules by increasing design budget. All limits of all points hold together with the
     confidence.
 
-    measures  of leakage, by the name of the sensitive column; an empty name is all together
+    measures  measures of leakage, by the name of the sensitive column; an empty name means all
+              together
     """
 
     measures: Mapping[Any, Measure]
@@ -64,21 +65,21 @@ class PeopleFrontier:
 
     @property
     def people(self) -> int:
-        """How many people were looked at."""
+        """The number of people examined."""
         return self.points[0].people.people
 
     def best(self, budget: float | Mapping[Any, float]) -> PeoplePoint | None:
-        """The rule of fewest errors here among those that are shown to keep a budget, or one for
-        each sensitive column.
+        """Return the rule with the fewest errors here among those that are shown to keep a budget,
+        or a budget for each sensitive column; None if there is none.
 
-        None if no rule is. Looking at the curve first, or asking for many budgets, costs nothing.
+        Examining the curve first, or asking for many budgets, needs no correction.
         """
         kept = [point for point in self.points if _farthest(point, budget) <= 0.0]
         return min(kept, key=lambda point: point.people.error.estimate, default=None)
 
     def statement(self, budget: float | Mapping[Any, float]) -> str:
-        """One sentence about people: what the best rule for a budget does, or which budget could be
-        promised.
+        """Return one sentence about people: the result of the best rule for a budget, or the
+        smallest budget that could be promised.
         """
         sure = f"{100.0 * self.confidence:g} %"
         counted = f"({self.people:,} people, {len(self.points)} rules together)"
@@ -109,7 +110,7 @@ class PeopleFrontier:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values by name, for JSON."""
+        """Return plain values by name, for JSON."""
         return {
             "measure": unnamed({str(name): str(each) for name, each in self.measures.items()}),
             "confidence": self.confidence,
@@ -118,8 +119,8 @@ class PeopleFrontier:
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """A row for each rule; what is known of one of several sensitive columns ends with its
-        name.
+        """Return a data frame with a row for each rule; names of values about one of several
+        sensitive columns end with its name.
         """
         rows = []
         for point in self.points:
@@ -130,8 +131,8 @@ class PeopleFrontier:
         return frame(rows)
 
     def plot(self) -> Figure:
-        """Errors over leakage among people, with limits, and what the model says; of several
-        columns over the share.
+        """Return a figure of error against leakage among people, with limits, and of the model; for
+        several columns against the share.
         """
         rows = [point.to_dict() for point in self.points]
         together = self.measures.get(TOGETHER)
@@ -182,8 +183,8 @@ class PeopleFrontier:
 
 
 def _farthest(point: PeoplePoint, budget: float | Mapping[Any, float]) -> float:
-    """By how much the limits of leakage exceed budgets, relative to these; at most 0 where they
-    keep them.
+    """Return the largest relative excess of the limits of leakage over budgets; at most 0 if they
+    are kept.
     """
     each = ((found.leakage.high, amount) for _, found, amount in point.people.under(budget))
     return max(
@@ -192,18 +193,18 @@ def _farthest(point: PeoplePoint, budget: float | Mapping[Any, float]) -> float:
 
 
 def units_of(budgets: Budgets) -> list[float]:
-    """The budgets of which steps of a curve are factors: those asked for, and 1 for all columns
+    """Return the budgets that steps of a curve multiply: the requested ones, or 1 for all columns
     together.
     """
     return [1.0 if name == TOGETHER else each.amount for name, each in budgets.items()]
 
 
 def steps_of(model: Problem, budgets: Budgets, count: int) -> Array:
-    """Steps of a curve in a fixed ratio: factors of `units_of`.
+    """Return steps of a curve in a fixed ratio: factors of `units_of`.
 
-    They go from a hundredth of what the plain rule leaks in the model to all of it. Where that is
-    without bound, to what was asked for; none where the plain rule leaks nothing, or nothing was
-    asked for.
+    They range from a hundredth of the leakage of the plain rule in the model to all of it, or to
+    the requested budget if that leakage is unbounded; none if the plain rule leaks nothing, or if
+    no budget was requested.
     """
     leaked = [
         each.measure.amount_of_design(leaks)
@@ -225,10 +226,10 @@ def frontier_of(
     design: Callable[[float], RuleDesign],
     look: Callable[[Rule, float], Evaluation],
 ) -> PeopleFrontier:
-    """The curve of rules that `design` makes, each looked at with the confidence that its limits
-    need.
+    """Return the curve of rules that `design` makes, each evaluated with the confidence that its
+    limits need.
 
-    asked: the budgets asked for; budgets: the steps of `steps_of`, by default `points` of them.
+    asked: the requested budgets; budgets: the steps of `steps_of`, by default `points` of them.
     """
     if budgets is None:
         steps = steps_of(model, asked, whole(points, "points", 2, 1000))

@@ -1,18 +1,17 @@
-"""The upper limit of one leakage alone: for measures that one place of the table decides, from
-tables of two by two.
+"""The upper limit of a leakage that a single place of the table determines, from two-by-two tables.
 
-The difference of parity and local differential privacy are the largest of what a guess says about a
-pair of groups, the difference of equalized odds of a pair with the same truth, max-lift of what it
-says about a group and all others. The truth reaches its largest value at some place, which is fixed
-though not known. A limit of the whole that lies below the truth lies below it at that place too,
-where a limit fails with probability δ. So each place has all of the level (an intersection–union
-test), however many there are.
+The difference of parity and local differential privacy are maxima over guesses and pairs of groups,
+the difference of equalized odds over pairs with the same truth, and max-lift over a group and all
+others. The truth attains its maximum at some place, which is fixed though unknown. A limit of the
+whole that lies below the truth also lies below it at that place, where a limit fails with
+probability δ. So each place may use the whole level (an intersection–union test), whatever the
+number of places.
 
-Such a place is a table of two guesses, this one or another, and two groups, with intervals of both
-rates and of their odds ratio. Maximal leakage is the largest of sums of rates: a place gives each
-guess a group. Beyond two guesses and two groups it has half of the level for the sum, by Hoeffding,
-and half for a region, which is shorter where guesses are rare. All other measures have the limit of
-a region.
+Such a place is a table of two guesses (this one or another) and two groups, with intervals of both
+rates and of their odds ratio. Maximal leakage is a maximum of sums of rates: a place assigns a
+group to each guess. Beyond two guesses and two groups, half of its level is used for the sum, by
+Hoeffding, and half for a region, which gives a smaller limit if guesses are rare. All other
+measures have the limit of a region.
 
 Source: docs/theory.md, section 23; R. L. Berger, J. C. Hsu, Bioequivalence Trials,
 Intersection–Union Tests and Equivalence Confidence Sets, Statistical Science 11 (1996) 283–319; W.
@@ -33,13 +32,15 @@ from discreet.numerics.double_double import Array
 from discreet.people.extremes import highest_of
 from discreet.people.region import binomial_limits, odds_limits, region_of
 
-_ODDS = 0.75  # of the level, for odds ratios; the rest is for rates
+_ODDS = 0.75  # share of the level for odds ratios; the rest is for rates
 _AT_ONCE = 128  # places
 
 
 @dataclass(frozen=True, eq=False)
 class Lottery:
-    """That a guess is drawn by `towards` [m] for a share of the people, whoever they are."""
+    """A lottery: for a share of the people, whoever they are, a guess is drawn from
+    `towards` [m].
+    """
 
     share: float
     towards: Array
@@ -53,10 +54,11 @@ def upper_limit(
     given: int = 1,
     lottery: Lottery | None = None,
 ) -> float:
-    """What the leakage does not exceed, with the confidence; arguments as `region_of` takes them.
+    """Return an upper limit of the leakage, with the confidence; the arguments are those of
+    `region_of`.
 
-    It holds on its own: limits by several measures need not hold together. lottery: of the guesses
-    in the table, by which the rule is diluted.
+    It holds individually: limits by several measures need not hold together. lottery: dilutes the
+    rule after the guesses in the table.
     """
     m, n = len(table), table.shape[1] // given
     drawn = Lottery(0.0, np.zeros(m)) if lottery is None else lottery
@@ -84,20 +86,20 @@ def upper_limit(
 
 
 def _largest_sum(table: Array, level: float) -> float:
-    """Upper limit of Σ_i max_j W_ij − 1 by Hoeffding: whichever group each guess takes, the sum is
-    one of means of disjoint sets of guesses, each in its own group.
+    """Return an upper limit of Σ_i max_j W_ij − 1 by Hoeffding: for any assignment of a group to
+    each guess, the sum consists of means over disjoint sets of guesses, each in its own group.
     """
     people = table.sum(axis=0)
     if not people.all():
         return np.inf
-    groups = np.sort(1.0 / people)[-len(table) :]  # so many are taken at most
+    groups = np.sort(1.0 / people)[-len(table) :]  # largest number considered
     shown = float((table / people).max(axis=1).sum())
     return shown + float(np.sqrt(-0.5 * np.log(level) * groups.sum())) - 1.0
 
 
 def _pairs(table: Array, given: int) -> Array:
-    """The tables [places, 2, 2] of each two groups with the same given value, for each guess in
-    turn.
+    """Return the tables [places, 2, 2] of each pair of groups with the same given value, for each
+    guess in turn.
     """
     by_value = np.arange(table.shape[1]).reshape(given, -1)
     first, second = np.array([pair for row in by_value for pair in combinations(row, 2)]).T
@@ -105,15 +107,15 @@ def _pairs(table: Array, given: int) -> Array:
 
 
 def _against_others(table: Array, group: int) -> Array:
-    """The tables [places, 2, 2] of each guess, and of a group and all others."""
+    """Return the tables [places, 2, 2] of each guess, and of a group and all others."""
     groups = np.array([table[:, group].sum(), np.delete(table, group, axis=1).sum()])
     own = table[:, group, None]
     return _two_by_two(own, table.sum(axis=1, keepdims=True) - own, groups[:, None])
 
 
 def _two_by_two(first: Array, second: Array, people: Array) -> Array:
-    """Tables of people of two groups who got a guess [guesses, k], out of those in the groups
-    [2, k].
+    """Return the tables of people of two groups who got a guess [guesses, k], out of those in the
+    groups [2, k].
     """
     guessed = np.stack([first, second])
     tables = np.stack([guessed, people[:, None, :] - guessed])
@@ -123,8 +125,8 @@ def _two_by_two(first: Array, second: Array, people: Array) -> Array:
 def _largest(
     measure: Measure, tables: Array, lottery: Lottery, share: float, level: float, counted: bool
 ) -> float:
-    """Upper limit of the largest level at these places, as many for each guess, where a share of
-    the people is in the first group.
+    """Return an upper limit of the largest level at these places, equally many for each guess,
+    where a share of the people is in the first group.
     """
     of_odds = _ODDS * level if counted else 0.0
     people = tables.sum(axis=1)
@@ -138,7 +140,7 @@ def _largest(
     drawn = lottery.share * np.repeat(lottery.towards, len(tables) // len(lottery.towards))
 
     def values(first: Array, second: Array, here: Any = slice(None)) -> Array:
-        """The levels [places, ...] where both groups have these rates of the guess before the
+        """Return the levels [places, ...] if both groups have these rates of the guess before the
         lottery.
         """
         added = drawn[here].reshape(-1, *[1] * first.ndim)
@@ -149,7 +151,8 @@ def _largest(
             ]
         return np.maximum(*both).reshape(first.shape)
 
-    # The box alone bounds each place too. It says which places may still exceed what was found.
+    # The box also bounds each place. It shows which places may still exceed the maximum found so
+    # far.
     boxes = np.maximum(values(low[:, 0], high[:, 1]), values(high[:, 0], low[:, 1]))
     order = np.argsort(-boxes)
     found = 0.0

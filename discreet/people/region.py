@@ -1,29 +1,29 @@
-"""Where the law of (X, Ŷ) of a fixed rule lies, given the guesses of N people: a set that holds it
-with 95 % confidence.
+"""A confidence region of the law of (X, Ŷ) of a fixed rule, given the guesses of N people.
 
-W_ij = Pr(Ŷ = y_i given X = x_j) are the *rates* of group j, π_j = p(x_j) the shares of the groups.
-Given how many people N_j each group has, their guesses are independent multinomials, so three
-statements hold together:
+W_ij = Pr(Ŷ = y_i given X = x_j) are the *rates* of group j, and π_j = p(x_j) the shares of the
+groups. Given the number of people N_j in each group, their guesses are independent multinomials, so
+these statements hold together:
 
 - box: every rate and every share lies in its Clopper–Pearson interval, at a level divided by the
   number of intervals;
-- ball: Σ_j N_j KL(Ŵ_j ‖ W_j) ≤ r. The left side has a moment generating function below (1 −
-  t)^{−d}, d = n (m − 1), so it exceeds r with probability at most (e r/d)^d e^{−r} (Agrawal);
+- ball: Σ_j N_j KL(Ŵ_j ‖ W_j) ≤ r. The moment generating function of the left side is below (1 −
+  t)^{−d} with d = n (m − 1), so it exceeds r with probability at most (e r/d)^d e^{−r} (Agrawal);
 - evidence: the e-value of W against an independent guess with the same mixture of rates is at most
   1/δ (`Region.log_evidence`). Its mean is 1 if W is true, so it exceeds 1/δ with probability at
-  most δ (Markov). It excludes laws that leak where the table is nearly independent, the ball those
-  that leak more than a table that leaks;
+  most δ (Markov). It excludes laws that leak when the table is nearly independent, while the ball
+  excludes laws that leak more than a table that leaks;
 - odds, for two guesses and two groups: the ratio of the odds of a guess in both groups lies in
-  Fisher's exact interval, given how many people got each guess.
+  Fisher's exact interval, given the number of people who got each guess.
 
-Where a rule states probabilities instead of guesses, Ŵ are means of numbers from 0 to 1. Drawing
-the guesses would only spread them. The e-value is the exponential of a linear function of Ŵ, and
+If a rule states probabilities instead of guesses, Ŵ are means of numbers from 0 to 1; drawing the
+guesses would only spread them. The e-value is the exponential of a linear function of Ŵ, and
 exponential moments of distance are convex, so the mean of the first is at most 1 and the ball holds
-as it stands (Jensen). Chernoff's interval N_j KL(Ŵ_ij ‖ W_ij) ≤ log(1/δ) takes the place of
-Clopper's and Pearson's (Hoeffding).
+unchanged (Jensen). Chernoff's interval N_j KL(Ŵ_ij ‖ W_ij) ≤ log(1/δ) replaces that of Clopper and
+Pearson (Hoeffding).
 
-The level is divided by shape and purpose alone, before any guess is seen (`Levels`). Given another
-variable, the columns are the groups of each of its values, one after another.
+The level is divided according to the shape of the table and the purpose, before any guess is seen
+(`Levels`). Given another variable, the columns are the groups of each of its values, one value
+after another.
 
 Source: docs/theory.md, section 23; C. J. Clopper, E. S. Pearson, Biometrika 26 (1934) 404–413; W.
 Hoeffding, JASA 58 (1963) 13–30; R. A. Fisher, Journal of the Royal Statistical Society 98 (1935)
@@ -48,10 +48,10 @@ from discreet.problems.roots import bisect
 
 @dataclass(frozen=True)
 class Levels:
-    """The probabilities with which the statements of a region may fail, which add up to the level.
+    """The probabilities with which the statements of a region may fail, which sum to the level.
 
-    A statement of level 0 is not made. For upper limits alone evidence counts most, since they are
-    asked for where a rule hardly leaks; rates and lower limits come from the box.
+    A statement of level 0 is not made. For upper limits evidence gets most of the level, since they
+    are needed for rules that hardly leak; rates and lower limits come from the box.
     """
 
     shares: float
@@ -62,7 +62,7 @@ class Levels:
 
     @classmethod
     def of(cls, m: int, n: int, level: float, counted: bool, given: int, upper: bool) -> Levels:
-        """Those of a table [m, n]; the other arguments as `region_of` takes them."""
+        """Return the levels for a table [m, n]; the other arguments are those of `region_of`."""
         of_shares = 0.05 * level if n > 1 else 0.0
         left = level - of_shares
         if m == 2 and n == 2 * given and counted:
@@ -75,13 +75,13 @@ class Levels:
 def region_of(
     table: Array, confidence: float, counted: bool = True, given: int = 1, *, upper: bool = False
 ) -> Region:
-    """The region of a table [m, n] of how many people of group j got guess i, or of sums of
-    probabilities if not `counted`.
+    """Return the region of a table [m, n] with the number of people of group j who got guess i, or
+    with sums of probabilities if not `counted`.
 
     Guesses and groups that no one has count too if they have a row or a column. given: see
-    `Region`. upper: for upper limits alone, of everything that is no less for odds ratios further
-    from 1 on the same side. A true ratio has one side, and only the end of the odds on that side
-    must not fail, so each end has all of their level.
+    `Region`. upper: for upper limits only, of quantities that do not decrease as odds ratios move
+    away from 1 on the same side. A true ratio is on one side of 1, and only the end of its interval
+    on that side must not fail, so each end has the whole level of the odds.
     """
     m, n = table.shape
     people = np.round(table.sum(axis=0))
@@ -125,11 +125,11 @@ def region_of(
 
 
 def odds_limits(tables: Array, level: float) -> Array:
-    """Least and largest log of the odds ratio [K, 2] of tables of counts [K, 2, 2], each pair wrong
-    with this probability.
+    """Return the smallest and largest log odds ratio [K, 2] of tables of counts [K, 2, 2], each
+    pair wrong with this probability.
 
-    Given the margins the first entry has Fisher's noncentral law. −inf and inf where they leave no
-    room below or above.
+    Given the margins, the first entry has Fisher's noncentral law. −inf and inf if the margins
+    leave no room below or above.
     """
     law = Fisher.of(tables)
     (a, b), (c, d) = tables.transpose(1, 2, 0)
@@ -148,8 +148,8 @@ class Fisher:
 
     up, down   log Pr(k + step)/Pr(k) and log Pr(k − step)/Pr(k) [K, reach], step = 1, 2, …
 
-    They end ten standard deviations and thirty people from k, where what is left is below any
-    probability in use.
+    They end ten standard deviations and thirty people from k, where the remaining probability is
+    below any level in use.
     """
 
     up: Array
@@ -157,7 +157,7 @@ class Fisher:
 
     @classmethod
     def of(cls, tables: Array) -> Fisher:
-        """From ratios of neighbours, so that nothing cancels."""
+        """Return the law from ratios of neighbours, so that nothing cancels."""
         (a, b), (c, d) = (each[..., None] for each in tables.transpose(1, 2, 0))
         deviation = float((1.0 / (1.0 / (tables + 1.0)).sum(axis=(1, 2))).max() ** 0.5)
         step = np.arange(int(10.0 * deviation) + 30)
@@ -175,7 +175,7 @@ class Fisher:
         return cls(np.cumsum(up, axis=1), np.cumsum(down, axis=1))
 
     def tails(self, log_odds: Array) -> tuple[Array, Array]:
-        """Pr(K ≤ k) and Pr(K ≥ k) [K] at other odds ratios."""
+        """Return Pr(K ≤ k) and Pr(K ≥ k) [K] at other odds ratios."""
         shift = log_odds[:, None] * np.arange(1.0, self.up.shape[1] + 1.0)
         up = self.up + shift
         down = self.down - shift
@@ -190,7 +190,8 @@ class Fisher:
 def binomial_limits(
     hits: Array, trials: Array, level: float, counted: bool = True
 ) -> tuple[Array, Array]:
-    """Lower and upper limits of probabilities, each pair wrong with probability `level` at most.
+    """Return lower and upper limits of probabilities, each pair wrong with probability at most
+    `level`.
 
     hits of trials: whole numbers if `counted`, else sums of independent numbers from 0 to 1.
     """
@@ -208,8 +209,8 @@ def binomial_limits(
 
 
 def near_rates(mean: Array, trials: Array, exponent: float | Array) -> tuple[Array, Array]:
-    """The p below and above the mean [m, n] with trials · KL(mean ‖ p) = exponent,
-    for two values.
+    """Return the p below and above the mean [m, n] with trials · KL(mean ‖ p) = exponent, for two
+    values.
     """
     from scipy.special import rel_entr
 
@@ -223,8 +224,9 @@ def near_rates(mean: Array, trials: Array, exponent: float | Array) -> tuple[Arr
 
 @cache
 def ball_radius(freedom: int, level: float) -> float:
-    """The r > d with (e r/d)^d e^{−r} = level, rounded upward; 0 for d = 0, inf at level
-    0."""
+    """Return the r > d with (e r/d)^d e^{−r} = level, rounded upward; 0 for d = 0, inf at
+    level 0.
+    """
     if freedom == 0:
         return 0.0
     if level == 0.0:
@@ -236,11 +238,12 @@ def ball_radius(freedom: int, level: float) -> float:
 
 @cache
 def best_power(freedom: int, evidence: float) -> float:
-    """The power a with which e-values limit the information of an independent guess best.
+    """Return the power a with which e-values give the smallest limit for the information of an
+    independent guess.
 
-    With many people the law that leaks t/N in the direction that fits a table of d degrees of
-    freedom best has the log e-value a (2 − a) t − a √(2 d t), and t is to be least where that is
-    `evidence`.
+    With many people, the law that leaks t/N in the direction that best fits a table with d degrees
+    of freedom has the log e-value a (2 − a) t − a √(2 d t), and a minimises the t at which this
+    equals `evidence`.
     """
     power = np.arange(5, 101) / 100.0
     middle = math.sqrt(0.5 * freedom)

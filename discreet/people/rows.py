@@ -1,9 +1,9 @@
-"""The rows of a table of people: what classifiers see, what is guessed, what is hidden, and whose
-rows they are.
+"""The rows of a table of people: the features, what is guessed, what is hidden, and the person of
+each row.
 
-A promise is about people who were drawn independently. Several rows of one person are not: all of
-them go to the same side of every split, and one of them, drawn at random, counts where people are
-counted.
+A promise is about people who were drawn independently. Several rows of one person are not
+independent: all of them go to the same side of every split, and one of them, drawn at random,
+counts wherever people are counted.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from discreet.people.labels import column, columns_of
 from discreet.problems.frames import Codes
 
 FREQUENT = 20
-"""People with one record, from which on none of them has more than 5 % of the say in what a
-classifier makes of it.
+"""Number of people with one record from which on none of them has more than 5 % of the weight in a
+classifier's probabilities for it.
 """
 
 
@@ -31,12 +31,12 @@ classifier makes of it.
 class Rows:
     """Rows of people.
 
-    table    what classifiers see [rows, columns]
-    truths   the code of what is guessed of each
-    hidden   the code of each sensitive column, by its name
-    weight   how many people each stands for when fitting; None for one
-    person   the code of whose row each is; None where every row is another person's
-    records  a number for each row, the same for the same cells
+    table    the features [rows, columns]
+    truths   the code of what is guessed, for each row
+    hidden   the codes of each sensitive column, by its name
+    weight   number of people that each row represents in fitting; None for one
+    person   the code of the person of each row; None if every row is another person
+    records  a number for each row, equal for equal cells
     """
 
     table: Any
@@ -50,7 +50,7 @@ class Rows:
         return int(self.table.shape[0])
 
     def take(self, rows: Codes) -> Rows:
-        """Some of the rows."""
+        """Return some of the rows."""
 
         def some(values: Any) -> Any:
             return None if values is None else values[rows]
@@ -67,15 +67,17 @@ class Rows:
 
     @cached_property
     def frequent(self) -> Codes:
-        """The rows whose record occurs so often that one person hardly moves a classifier there."""
+        """True for rows whose record occurs so often that one person hardly affects a classifier
+        there.
+        """
         if self.records is None:
             return np.zeros(0, dtype=np.intp)
         _, place, times = np.unique(self.records, return_inverse=True, return_counts=True)
         return np.flatnonzero(times[place] >= FREQUENT)
 
     def split(self, share: float, rng: np.random.Generator) -> tuple[Codes, Codes]:
-        """The rows of all but a share of the people, who are two at least, and one row each of
-        those.
+        """Return the rows of all people but a share of them (at least two), and one row of each
+        person in that share.
         """
         person = np.arange(len(self)) if self.person is None else self.person
         people = int(person.max(initial=-1)) + 1
@@ -88,13 +90,15 @@ class Rows:
 
 
 def one_row_each(person: Codes, rng: np.random.Generator) -> Codes:
-    """One row of each person, drawn at random, in their order."""
+    """Return one row of each person, drawn at random, in their order."""
     order = rng.permutation(person.size)
     return np.sort(order[np.unique(person[order], return_index=True)[1]])
 
 
 def persons_of(values: Any, people: int) -> Codes | None:
-    """The code of whose row each is; None where nothing says so. Raises InputError."""
+    """Return the code of the person of each row; None without such information. Raises
+    InputError.
+    """
     if values is None:
         return None
     found, codes = np.unique(column(values, "person").astype(str), return_inverse=True)
@@ -104,24 +108,25 @@ def persons_of(values: Any, people: int) -> Codes | None:
 
 
 def take_rows(table: Any, rows: Codes) -> Any:
-    """Some rows of a data frame or an array."""
+    """Return some rows of a data frame or an array."""
     return table.iloc[rows] if hasattr(table, "iloc") else table[rows]
 
 
 # -- what a table of people should not have
 # --------------------------------------------------------------------------------------------------
 
-_IDENTIFIES = 0.8  # of the people have a text or a whole number of their own
-_FEW = 50  # of such are no sign that they say who a person is
-_MEASURED = 0.1  # of the people have values of their own in a column that tells people apart,
-_SHARED = 10  # and so many share a value there; more share one that stands for missing ones
-_REPEATED = 0.05  # of the rows are a sign that persons have several
+_IDENTIFIES = 0.8  # share of the people with a text or a whole number of their own
+_FEW = 50  # with fewer people, such values do not show that they identify a person
+_MEASURED = 0.1  # share of the people with values of their own in a column that identifies people,
+# and largest number that share a value there; more share one that stands for missing values
+_SHARED = 10
+_REPEATED = 0.05  # share of the rows that shows that persons have several
 
 
 def warnings_about(rows: Rows) -> list[str]:
-    """Sentences about columns that say who a person is, and about rows that repeat."""
+    """Return sentences about columns that identify persons, and about rows that repeat."""
     columns = columns_of(rows.table, "X")
-    measured = np.zeros(len(rows), dtype=bool)  # in a way that tells people apart
+    measured = np.zeros(len(rows), dtype=bool)  # in a way that identifies people
     found = []
     for name, cells in columns:
         if is_measured(cells):
@@ -148,7 +153,7 @@ def warnings_about(rows: Rows) -> list[str]:
 
 
 def is_measured(cells: NDArray[Any]) -> bool:
-    """Whether a column holds times, or numbers that are not all whole."""
+    """Return True if a column contains times, or numbers that are not all whole."""
     return cells.dtype.kind in "Mm" or (
         cells.dtype.kind == "f" and bool((np.floor(cells) < cells).any())
     )

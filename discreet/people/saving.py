@@ -1,5 +1,5 @@
-"""From a fitted `PrivateClassifier` to a folder that another process can run: the rule, the graph,
-the card.
+"""Write a fitted `PrivateClassifier` as a folder that another process can run: the rule, the graph
+and the card.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from discreet.reports.outputs import check_folder, write_folder
 from discreet.showing.data import plain
 from discreet.storage.writing import PathLike, refusals, shown_path
 
-_EXAMPLES = 10_000  # rows on which the graph is checked
+_EXAMPLES = 10_000  # rows with which the graph is checked
 _CURVE = 8  # rules of the curve of a model
 
 
@@ -40,14 +40,14 @@ def save(
     facts: Mapping[str, Any] | None = None,
     overwrite: bool = False,
 ) -> Rule:
-    """Write the folder of a fitted `PrivateClassifier` and FOLDER.key beside it; its rule, with all
-    that is known of it.
+    """Write the folder of a fitted `PrivateClassifier`, with FOLDER.key next to it; return its
+    rule, with all facts about it.
 
-    examples   rows of what it was fitted on, on the first 10,000 of which the graph is checked
-    facts      what is known of the data beside its digest: `data` and `asked`
+    examples   rows it was fitted on, the first 10,000 of which check the graph
+    facts      facts about the data in addition to its digest: `data` and `asked`
 
-    Raises InputError for a classifier that has no graph, FileError for a place that is taken by
-    files not made here or by another key.
+    Raises InputError for a classifier that has no graph, FileError if the place is taken by files
+    that were not written here or by another key.
     """
     check_folder(folder, NAMES, overwrite=overwrite)
     place = check_key_place(folder, private.key_, overwrite)
@@ -90,8 +90,8 @@ def save(
 
 
 def check_key_place(folder: PathLike, key: str | None, overwrite: bool) -> Path:
-    """Where the key of a rule in this folder goes. FileError if a file is there that does not hold
-    it, unless it is to be replaced.
+    """Return the path for the key of a rule in this folder. FileError if a file exists that does
+    not contain this key, unless it may be replaced.
     """
     place = key_path(folder)
     if overwrite or not os.path.lexists(place):
@@ -105,8 +105,8 @@ def check_key_place(folder: PathLike, key: str | None, overwrite: bool) -> Path:
 
 
 def _request(private: Any) -> dict[str, Any]:
-    """What the rule was asked to do; with a budget for each sensitive column, mappings from their
-    names.
+    """Return the requested budgets and measures; if each sensitive column has a budget, mappings
+    from their names.
     """
     budgets = {str(name): each for name, each in private.budgets_.items()}
     return {
@@ -119,12 +119,12 @@ def _request(private: Any) -> dict[str, Any]:
 
 
 def _trial_records(promise: Any) -> list[dict[str, Any]]:
-    """The rules that were tried on the calibration people, with limits of errors that hold for all
-    of them together.
+    """Return the rules that were tried on the calibration people, with limits of errors that hold
+    for all of them together.
     """
     if promise is None:
         return []
-    # However many were tried before one did not pass.
+    # whatever the number that was tried before one did not pass
     each = 1.0 - (1.0 - promise.confidence) / len(LADDER)
     taken = promise.taken
     share, lottery = (None, 0.0) if taken is None else (taken.share, taken.lottery.share)
@@ -143,7 +143,7 @@ def _trial_records(promise: Any) -> list[dict[str, Any]]:
 
 
 def _leaks(step: PeoplePoint) -> dict[str, Any]:
-    """What a rule leaks among people, beside what it does in the model."""
+    """Return the leakage of a rule among people, together with its leakage in the model."""
     return each_secret_of(
         {
             name: told | published_leakage(step.people, name)
@@ -153,8 +153,8 @@ def _leaks(step: PeoplePoint) -> dict[str, Any]:
 
 
 def _curve(private: Any) -> list[dict[str, Any]]:
-    """What rules for other budgets do in the model, for a card that has nobody apart
-    to show any.
+    """Return the results of rules for other budgets in the model, for a card without people set
+    aside.
     """
     shares = steps_of(private.model_, private.budgets_, _CURVE)
     designs = [(share, private.design_of(share)) for share in shares.tolist()]

@@ -1,23 +1,24 @@
-"""Ties of a design: who draws a guess, and what decides where a whole part of the people ties.
+"""Ties of a design: who draws a guess, and what decides if a large part of the people ties.
 
-An optimal estimator is a tilted Bayes rule but for ties. Usually these are a few people, and the
-rule lists them. But the tilt may cancel the loss of a whole group: under equalized odds the group
-that is easier to tell apart has an operating point inside of what it could reach, and so no price
-of its own. Then every treatment V of the tied people with the same sums b_i = Σ_l V_il a_l is
-optimal. Of these the one of largest entropy is taken, which people who were not in the table can be
-given too: with a *second tilt* t' the guess is drawn from those that tie, with probabilities
+An optimal estimator is a tilted Bayes rule except at ties. Usually only a few people tie, and the
+rule lists them. But the tilt may cancel the loss of a whole group: under equalized odds, the group
+that is easier to predict has an operating point inside the region that it could reach, so it has no
+price of its own. Then every treatment V of the tied people with the same sums b_i = Σ_l V_il a_l is
+optimal. The one with the largest entropy is used, because it also applies to people who were not in
+the table: with a *second tilt* t' the guess is drawn from those that tie, with probabilities
 
     V_il = exp(−Σ_j t'_ij p(x_j given z_l)) / Σ over the k that tie there of exp(−Σ_j t'_kj p(x_j
     given z_l)).
 
-t' is where the convex function Σ_l p(z_l) log Σ_k exp(−Σ_j t'_kj p(x_j given z_l)) + Σ_i t'_i·b_i
-is least, as its gradient is what the sums miss. Newton's method finds it, for any number of guesses
-and any sets of them that tie. There is no such t' where the sums can be had in one way only, which
-a part of the people that is large enough to matter does not have. Then the ties are listed, as far
-as the list goes.
+t' minimises the convex function Σ_l p(z_l) log Σ_k exp(−Σ_j t'_kj p(x_j given z_l)) + Σ_i t'_i·b_i,
+whose gradient is the error of the sums. Newton's method finds it for any number of guesses and any
+sets of guesses that tie. No such t' exists if the sums determine the treatment, which does not
+happen for a part of the people that is large enough to matter. Then the ties are listed, up to the
+length of the list.
 
-A list is public, so it holds probabilities rounded to six digits, not those of a person. Whoever is
-within the rounding of a listed point gets its column, in the judged rule as in the deployed one.
+A list is public, so it contains probabilities rounded to six digits instead of those of a person.
+Everyone within the rounding of a listed point gets its column, in the judged rule as in the
+deployed one.
 
 Source: docs/theory.md, section 23; I. Csiszár, I-Divergence Geometry of Probability Distributions
 and Minimization Problems, Annals of Probability 3 (1975) 146–158.
@@ -47,47 +48,49 @@ from discreet.problems.problem import Problem
 from discreet.problems.rule import OutcomeRule
 
 ROUNDING = 1e-9
-"""By so much the probabilities of one person may differ from one process to the next."""
+"""Largest difference between the probabilities of one person in two processes."""
 
-_DIGITS = 6  # of the probabilities that a list holds
+_DIGITS = 6  # digits of the probabilities in a list
 
 WITHIN = 0.5 * 10.0**-_DIGITS + ROUNDING
-"""How near to a listed point a person is who gets its column."""
+"""Largest distance from a listed point at which a person gets its column."""
 
 NEAR = 1e-6
-"""Guesses whose scores differ by more are no tie."""
+"""Guesses whose scores differ by more do not tie."""
 
 _MOST_TIES = 256
-"""Distinct ties that are listed; an optimal vertex has at most (m − 1)(n − 1) that are drawn."""
+"""Largest number of distinct ties in a list; an optimal vertex randomises for at most (m − 1)(n −
+1).
+"""
 
 _MISSED = 1e-13
-"""Of the mass of all people: what the sums of a second tilt may miss."""
+"""Largest error of the sums of a second tilt, relative to the mass of all people."""
 
-_RANK = 1e-12  # of the largest change by a tilt: what is less is none
-_FEW = 4096  # people from whom Newton's method starts
+_RANK = 1e-12  # relative to the largest change by a tilt: anything smaller counts as no change
+_FEW = 4096  # number of people with whom Newton's method starts
 _STEPS = 100
-# Of the budget: what a rule may leak more or less than it by the traces of an answer.
+# Relative to the budget: the largest change of the leakage by the traces of an answer.
 _NEAR_BUDGET = 1e-3
 
 
 @dataclass(frozen=True)
 class SecondTilt:
-    """What decides where the scores of several guesses are least within `band`, as the text above
-    says; tilt [m, n].
+    """The rule for people with several guesses whose scores are within `band` of the smallest, as
+    described above; tilt [m, n].
     """
 
     tilt: Array
     band: float = NEAR
 
     def to_dict(self) -> dict[str, Any]:
-        """As the file of a rule holds it."""
+        """Return the member of a rule file."""
         return {"band": self.band, "tilt": self.tilt.tolist()}
 
 
 @dataclass(frozen=True)
 class Tied:
-    """A design as a rule for the people of its table, every tie with its column; where a list has
-    each tie [K, m + n]; and what treats them, if it is a tilt.
+    """A design as a rule for the people of its table, with a column for every tie; the points of
+    the ties in a list [K, m + n]; and the second tilt that treats them, if any.
     """
 
     rule: OutcomeRule
@@ -96,10 +99,10 @@ class Tied:
 
 
 def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool = True) -> Tied:
-    """An estimator [m, N] as a rule: its ties, and the same column for all who cannot be told apart
-    there.
+    """Return an estimator [m, N] as a rule: its ties, with the same column for everyone who cannot
+    be told apart there.
 
-    second: whether a second tilt may treat them, where they are many.
+    second: whether a second tilt may treat them if they are many.
     """
     nobody = Tied(OutcomeRule(tilt), np.zeros((0, problem.m + problem.n)))
     if problem.m == 1:
@@ -131,20 +134,22 @@ def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool =
 
 
 def _seen(problem: Problem, people: NDArray[np.intp]) -> Array:
-    """The expected loss of each guess, then p(x_j given z), for people [m + n, people]."""
+    """Return the expected loss of each guess, followed by p(x_j given z), for people [m + n,
+    people].
+    """
     both = np.vstack([problem.loss.take(people, axis=1), problem.p_xz.take(people, axis=1)])
     mass = problem.p_z[people]
     return np.divide(both, mass, out=np.full_like(both, np.inf), where=mass > 0.0)
 
 
 def points_of(problem: Problem, ties: NDArray[Any]) -> Array:
-    """Where a list has these people [K, m + n]."""
+    """Return the points of these people in a list [K, m + n]."""
     return np.asarray(np.round(_seen(problem, ties), _DIGITS).T)
 
 
 def _are_many(problem: Problem, ties: NDArray[np.intp]) -> bool:
-    """Whether more kinds of people tie than a vertex draws for; most often some of
-    the ties tell.
+    """Return True if more kinds of people tie than a vertex randomises for; usually a part of the
+    ties suffices to decide.
     """
     most = 2 * (problem.m - 1) * problem.n
     some = ties[:: max(1, ties.size // (8 * most))]
@@ -152,13 +157,15 @@ def _are_many(problem: Problem, ties: NDArray[np.intp]) -> bool:
 
 
 def _kinds(problem: Problem, ties: NDArray[np.intp]) -> tuple[Array, NDArray[np.intp]]:
-    """The points of ties [K, m + n], in the order of their numbers, and which is that of each."""
+    """Return the points of ties [K, m + n], in the order of their numbers, and the point of each
+    tie.
+    """
     points, kinds = np.unique(points_of(problem, ties), axis=0, return_inverse=True)
     return points, kinds.reshape(-1)
 
 
 def _mean_columns(columns: Array, kinds: NDArray[np.intp]) -> Array:
-    """The mean column [m, K] of the people of each kind, from columns times mass."""
+    """Return the mean column [m, K] of the people of each kind, from columns times mass."""
     means = np.maximum([np.bincount(kinds, weights=row) for row in columns], 0.0)
     return np.asarray(means / means.sum(axis=0))
 
@@ -191,11 +198,12 @@ class _Sums:
 
 
 def _private(problem: Problem, sums: _Sums, columns: Array) -> Array:
-    """Columns of ties that make the rule exactly private, where perfect privacy is asked for and so
-    small a change does it.
+    """Return columns of ties that make the rule exactly private, if perfect privacy is required and
+    a small change suffices.
 
-    The answer of an interior point has a trace of every guess everywhere, and a rule has none off
-    its ties. Whoever draws nothing is not moved, so the sums by guess stand for them.
+    The answer of an interior point has a trace of every guess everywhere, and a rule has none
+    except at its ties. People who do not draw a guess are not moved, so the sums by guess represent
+    them.
     """
     if not any(term.budget.perfect for term in problem.terms):
         return columns
@@ -212,17 +220,17 @@ def _private(problem: Problem, sums: _Sums, columns: Array) -> Array:
 def _second(
     problem: Problem, estimator: Array, best: NDArray[Any], least: NDArray[np.bool_]
 ) -> tuple[NDArray[np.intp], Array, SecondTilt] | None:
-    """The tied people, their columns [m, K], and the second tilt; None where there is none.
+    """Return the tied people, their columns [m, K], and the second tilt; None if there is none.
 
-    best: the first guess of everybody [N]; least: whether a guess is among the best of a person [m,
-    N].
+    best: the first best guess of everyone [N]; least: True for the best guesses of a person [m, N].
     """
     tied = np.flatnonzero(least.sum(axis=0) > 1)
     among = least.take(tied, axis=1)
     mass = problem.p_z[tied]
     seen = problem.p_xz.take(tied, axis=1) / mass
     values, vectors = np.linalg.eigh((seen * mass) @ seen.T)
-    basis = vectors[:, values > 1e-12 * values[-1]]  # what can be told apart among the tied
+    # the differences that can be resolved among the tied people
+    basis = vectors[:, values > 1e-12 * values[-1]]
     chosen = np.where(among, estimator.take(tied, axis=1), 0.0)
     chosen /= chosen.sum(axis=0)
     labels = one_hot(best, problem.m)
@@ -230,7 +238,7 @@ def _second(
     of_sure = problem.p_xz @ labels.T
     start = np.zeros((problem.m, basis.shape[1]))
     step = max(1, tied.size // _FEW)
-    if step > 1:  # some of the people tell where to start
+    if step > 1:  # a part of the people determines where to start
         some = slice(None, None, step)
         few = _Treatment(basis.T @ seen[:, some], mass[some], among[:, some])
         start = few.with_sums(start, chosen[:, some] @ few.weighed.T)[0]
@@ -246,8 +254,8 @@ def _second(
 
 
 def _spending(problem: Problem, sums: _Sums, columns: Array) -> Array:
-    """Columns of ties [m, K] with which the rule leaks what it may, where so small a change does it
-    (`_at_budget`).
+    """Return columns of ties [m, K] with which the rule uses its budgets, if a small change
+    suffices (`_at_budget`).
     """
     joint = sums.both[: problem.n]
     kinds = sums.mass.size
@@ -261,7 +269,7 @@ def _spending(problem: Problem, sums: _Sums, columns: Array) -> Array:
 
 
 def _draw_treatment(scores: Array, among: NDArray[np.bool_]) -> Array:
-    """V [m, K] of second scores [m, K]."""
+    """Return V [m, K] for second scores [m, K]."""
     scores = np.where(among, scores, np.inf)
     powers = np.exp(scores.min(axis=0) - scores)
     return np.asarray(powers / powers.sum(axis=0))
@@ -271,10 +279,10 @@ def _draw_treatment(scores: Array, among: NDArray[np.bool_]) -> Array:
 class _Treatment:
     """Treatments of tied people by second tilts [m, r].
 
-    seen    what is seen of each [r, K]
+    seen    the features of each [r, K]
     mass    [K]
     among   the guesses that tie there [m, K]
-    base    scores [m, K] besides those of the tilt
+    base    scores [m, K] in addition to those of the tilt
     """
 
     seen: Array
@@ -284,16 +292,16 @@ class _Treatment:
 
     @cached_property
     def weighed(self) -> Array:
-        """a_l of each [r, K]."""
+        """Return a_l of each [r, K]."""
         return self.seen * self.mass
 
     def drawn(self, tilt: Array) -> Array:
-        """V [m, K]."""
+        """Return V [m, K]."""
         return _draw_treatment(tilt @ self.seen + self.base, self.among)
 
     def sums(self, tilt: Array) -> tuple[Array, Array]:
-        """Σ_l V_il a_l [m, r], and by how much they fall per tilt [m r, m r]: the Hessian of the
-        function of the tilt.
+        """Return Σ_l V_il a_l [m, r], and its decrease per unit of tilt [m r, m r]: the Hessian of
+        the function of the tilt.
         """
         drawn = self.drawn(tilt)
         m, r = tilt.shape
@@ -306,7 +314,7 @@ class _Treatment:
         return drawn @ self.weighed.T, curve.reshape(m * r, m * r)
 
     def value(self, tilt: Array, wanted: Array) -> float:
-        """The convex function that is least where the sums are the wanted ones."""
+        """Return the value of the convex function that is minimal at the wanted sums."""
         scores = np.where(self.among, tilt @ self.seen + self.base, np.inf)
         lowest = scores.min(axis=0)
         return float(
@@ -315,16 +323,16 @@ class _Treatment:
         )
 
     def with_sums(self, tilt: Array, wanted: Array) -> tuple[Array, float]:
-        """The tilt whose sums are the wanted ones [m, r], by damped Newton steps, and what one of
-        them misses at most.
+        """Return the tilt with the wanted sums [m, r], by damped Newton steps, and its largest
+        error.
 
-        What no treatment changes, such as the sum of a guess that ties with no other, is not
-        missed. A step that halves what is missed is taken as it is: near the end the function
-        changes by less than its rounding.
+        Directions that no treatment changes, such as the sum of a guess that ties with no other, do
+        not count as errors. A step that halves the error is accepted, since near the end the
+        function changes by less than its rounding.
         """
         sums, curve = self.sums(tilt)
         values, vectors = np.linalg.eigh(curve)
-        # By treatments, the same directions at every tilt.
+        # by treatments, which are the same directions at every tilt
         moved = vectors[:, values > _RANK * values[-1]]
         missing, missed = self._missing(sums, wanted, moved)
         for _ in range(_STEPS):
@@ -351,15 +359,15 @@ class _Treatment:
 
     @staticmethod
     def _missing(sums: Array, wanted: Array, moved: Array) -> tuple[Array, float]:
-        """wanted − sums in the directions in which treatments move them [m r], and its largest
-        entry.
+        """Return wanted − sums in the directions in which treatments move them [m r], and its
+        largest entry.
         """
         missing = moved @ (moved.T @ (wanted - sums).reshape(-1))
         return missing, float(np.abs(missing).max())
 
     def _length(self, tilt: Array, step: Array, wanted: Array, expected: float) -> float:
-        """By what share of a step the function falls as far as its slope lets expect; 0 where it
-        does not.
+        """Return the share of a step by which the function falls as much as its slope predicts; 0
+        if it does not.
         """
         now = self.value(tilt, wanted)
         length = 1.0
@@ -373,13 +381,13 @@ class _Treatment:
 def _at_budget(
     problem: Problem, people: _Treatment, tilt: Array, basis: Array, of_sure: Array
 ) -> Array:
-    """A tilt [m, r] next to this with which the rule leaks the budgets of smooth measures that it
-    nearly leaks; the same if it does, or none is.
+    """Return a nearby tilt [m, r] with which the rule uses the budgets of smooth measures that it
+    nearly uses; the same tilt if it does already, or if there is none.
 
     of_sure: the sums of all others [n, m], who have one guess each. The answer of an interior point
-    has a trace of others there. What a rule leaks without the traces is off by as much, which ties
-    make up for: tilted by a share s_c of the slope v_c of each leakage at their sums, they leak
-    less by Σ_d s_d v_c·C v_d, with the curvature C of the function of their tilt.
+    has a trace of other guesses there. Without the traces the leakage changes by as much, which
+    ties make up for: tilted by a share s_c of the slope v_c of each leakage at their sums, they
+    leak less by Σ_d s_d v_c·C v_d, with the curvature C of the function of their tilt.
     """
     terms = problem.terms
     for term in terms:
@@ -414,7 +422,7 @@ def _at_budget(
 
 
 def _slope(law: Law, terms: tuple[Term, ...], number: int, basis: Array) -> Array:
-    """The slope [m, r] of the leakage by one constraint in the sums of treated people."""
+    """Return the slope [m, r] of the leakage by one constraint in the sums of treated people."""
     term = terms[number]
     groups = law.constraints[number]
     slopes = [term.measure.slope(group.ratio_minus_one(), group.p_x) for group in groups]
@@ -424,10 +432,10 @@ def _slope(law: Law, terms: tuple[Term, ...], number: int, basis: Array) -> Arra
 def _private_tilt(
     problem: Problem, people: _Treatment, tilt: Array, basis: Array, of_sure: Array
 ) -> Array:
-    """A tilt [m, r] next to this with which the rule is exactly private, where that is asked for.
+    """Return a nearby tilt [m, r] with which the rule is exactly private, if that is required.
 
     of_sure: the sums of all others [n, m], who have one guess each. An answer may have a trace of
-    others there.
+    other guesses there.
     """
     away = []
     for group in (group for term in problem.terms if term.budget.perfect for group in term.groups):
