@@ -224,7 +224,7 @@ class Comparison:
         if self.uncertified_cases:
             badge = Toned("not all certified", UNSURE)
         if self.disagreements:
-            badge = Toned("brackets exclude one another", BAD)
+            badge = Toned("brackets do not overlap", BAD)
         return card(
             "Comparison", self._sizes, Sentences(self.verdict()), *case_tables(self), badge=badge
         )

@@ -361,7 +361,7 @@ def uncertified_table(comparison: Comparison) -> Table:
 
 
 def agreement_table(comparison: Comparison) -> Table:
-    """On how many common cases two brackets do not exclude one another, and their largest
+    """On how many common cases two brackets overlap, and their largest
     |difference|.
     """
     names = comparison.labels
@@ -378,10 +378,7 @@ def agreement_table(comparison: Comparison) -> Table:
         words = f"{pair.agreeing}/{pair.cases}  {numerals.scientific(pair.largest_difference, 0)}"
         return words if pair.agreeing == pair.cases else Toned(words, BAD)
 
-    title = (
-        "Agreement: brackets that do not exclude one another, largest |difference| of error "
-        "probability"
-    )
+    title = "Agreement: brackets that overlap, largest |difference| of error probability"
     lines = [[one, *(cell(one, other) for other in names[1:])] for one in names[:-1]]
     return Table(title, ("", *names[1:]), lines, names[1:])
 

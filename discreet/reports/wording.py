@@ -97,7 +97,7 @@ def measures(able: Capabilities) -> str:
 
 
 def agreement(pairs: int, against: int) -> str:
-    """State how many pairs of certified brackets exclude one another."""
+    """State how many pairs of certified brackets do not overlap."""
     if not pairs:
         return (
             "No two backends answered the same problem with brackets that are tight enough to "
@@ -105,10 +105,10 @@ def agreement(pairs: int, against: int) -> str:
         )
     if against:
         return (
-            f"{against} of {pairs} pairs of certified brackets exclude one another: at least "
+            f"{against} of {pairs} pairs of certified brackets do not overlap: at least "
             "one certificate is wrong."
         )
-    return f"No pair of certified brackets, of {pairs}, excludes one another."
+    return f"All pairs of certified brackets overlap ({pairs})."
 
 
 def verified(certified: int, asked: int, contradicted: int) -> str:
@@ -116,7 +116,7 @@ def verified(certified: int, asked: int, contradicted: int) -> str:
     contradicts.
     """
     return (
-        f"discreet verify was asked about {asked} of {certified} certified answers, and "
+        f"discreet verify checked {asked} of {certified} certified answers and "
         f"contradicts {contradicted}."
     )
 

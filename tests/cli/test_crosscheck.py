@@ -74,7 +74,7 @@ def test_a_broken_certificate_and_a_disagreement_are_found(monkeypatch, quick, t
     said = capsys.readouterr().err
     assert "certificate of blahut-arimoto is broken: the lower bound is stated as" in said
     assert "disagreement: " in said
-    assert "brackets exclude one another: tilt proves [" in said
+    assert "brackets do not overlap: tilt proves [" in said
     assert (
         f"discreet compare {select(0, 1).instances[0].title} --backends tilt,blahut-arimoto" in said
     )

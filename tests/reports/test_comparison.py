@@ -101,7 +101,7 @@ def test_brackets_at_budget_0_are_mixed_only_where_that_proves_something(compari
     found = replace(comparison, rows=rows)
     assert found.bracket(case) in {(0.4, 0.5), (0.0, 0.1)}
     assert "All 2 answers kept their budget, the budget 0 within 2·10⁻¹⁴." in found.verdict()
-    assert "No pair of certified brackets, of 1, excludes one another." in found.verdict()
+    assert "All pairs of certified brackets overlap (1)." in found.verdict()
 
 
 def test_the_record_is_strict_json(comparison):
@@ -167,7 +167,7 @@ def test_a_disagreement_is_said_in_words(comparison):
     wrong = replace(comparison.rows[at], lower=0.9, upper=0.9)
     changed = replace(comparison, rows=(*comparison.rows[:at], wrong, *comparison.rows[at + 1 :]))
     told = " ".join(changed.verdict())
-    assert "exclude one another" in told
+    assert "do not overlap" in told
     assert "at least one certificate is wrong" in told
 
 

@@ -100,10 +100,7 @@ def test_the_page_says_what_was_measured(tmp_path):
     assert "| tilt | 0.477 | 0.477 | 0.477 | 4 |" in page
     assert "no progress after # steps \\| in …" in page
     certified = sum(row.certified for row in ROWS)
-    assert (
-        f"discreet verify was asked about 0 of {certified} certified answers, and contradicts 0."
-        in page
-    )
+    assert f"discreet verify checked 0 of {certified} certified answers and contradicts 0." in page
     for words in ("2026-01-02", "processor: fast", "abcdef012345", "numpy 2.0"):
         assert words in page
     for picture in ("leakage", "time", "performance", "data", "precision"):

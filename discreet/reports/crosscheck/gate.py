@@ -1,4 +1,4 @@
-"""The verdict: do certified brackets exclude one another, does every certificate hold, did every
+"""The verdict: do certified brackets overlap, does every certificate hold, did every
 required backend take part.
 
 A *finding* is a reason to fail, with the command that reproduces it. On the seeded set it is also
@@ -218,7 +218,7 @@ def _findings(
                 finding(
                     "disagreement",
                     (name, rival),
-                    f"brackets exclude one another: {first} and {second}",
+                    f"brackets do not overlap: {first} and {second}",
                 )
             )
     return found
