@@ -5,7 +5,8 @@ anchors of headings as GitHub makes them, formulas between dollars. markdown-it-
 Pygments colours code; `formulas` turns TeX into MathML, which browsers draw without a script or a
 network.
 
-`{#name}` at the end of a heading gives it that anchor; generated pages alone use it.
+`{#name}` at the end of a heading gives it that anchor, and `{#name data-search-exclude}` also keeps
+its section out of the search; only generated pages use them.
 
 Source: CommonMark 0.31, https://spec.commonmark.org.
 """
@@ -28,7 +29,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import TextLexer, get_lexer_by_name
 from pygments.util import ClassNotFound
 
-_ANCHOR = re.compile(r"\s*\{#([\w.-]+)\}$")
+_ANCHOR = re.compile(r"\s*\{#([\w.-]+)( data-search-exclude)?\}$")
 _BESIDE = re.compile(
     r"\(?<math [^>]*inline(?:(?!</math>).)*</math>[.,;:!?)]+|\(<math "
     r"[^>]*inline(?:(?!</math>).)*</math>"
@@ -90,6 +91,8 @@ def _headings(tokens: Sequence[Token]) -> list[dict[str, Any]]:
         text = _words(inline)
         name = stated[1] if stated else slug(text, taken)
         opening.attrSet("id", name)
+        if stated and stated[2]:
+            opening.attrSet("data-search-exclude", "")
         link = Token(
             "html_inline",
             "",

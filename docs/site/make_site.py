@@ -8,8 +8,8 @@ under the same paths:
 1. Pages of docs/ are collected, the notebook with its outputs among them. A link that leaves docs/
    brings the file in: Markdown as a page, figures and tables as they are, code and folders as
    listings with numbered lines.
-2. A reference of the public names is made from their docstrings (`reference_pages.py`), and the
-   page of `discreet report`.
+2. A reference of the public names is made from their docstrings (`reference_pages.py`), to which
+   the names in the tables of `reference/api.md` lead, and the page of `discreet report`.
 3. Zensical makes pages of all that, with search and navigation (`zensical.toml`). Markdown is read
    as GitHub reads it, and formulas become MathML (`github_markdown.py`).
 4. The result is looked through (`check_site.py`): no dead link, no missing anchor, nothing loaded
@@ -54,6 +54,7 @@ class Pages:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.anchors: set[str] = set()  # of the reference of public names
         self._known: dict[Path, str] = {}
         self._left: list[Path] = []
 
@@ -115,7 +116,10 @@ class Pages:
                 ),
             )
         elif path.suffix == ".md":
-            self.write(place, self._relinked(path.read_text(encoding="utf-8"), path, place))
+            text = self._relinked(path.read_text(encoding="utf-8"), path, place)
+            if place == "reference/api.md":
+                text = linked_names(text, self.anchors)
+            self.write(place, text)
         elif path.suffix == ".ipynb":
             self.write(place, self._relinked(page_of(path), path, place))
         elif path.suffix in SHOWN_AS_THEY_ARE:
@@ -139,6 +143,26 @@ class Pages:
             return found[1] + _between(place, self.place(there)) + mark + anchor
 
         return _outside_code(text, lambda words: _LINK.sub(follow, words))
+
+
+def linked_names(text: str, anchors: set[str]) -> str:
+    """Return a page with links from the names in its tables to the reference of their package, which
+    is the heading above the table.
+    """
+    package = ""
+    lines = []
+    for line in text.split("\n"):
+        if line.startswith("## "):
+            package = line.removeprefix("## ").strip()
+        if line.startswith("| `"):
+            cell, mark, rest = line.removeprefix("| ").partition(" |")
+            for name in re.findall(r"`(\w+)`", cell):
+                if f"{package}.{name}" in anchors:
+                    place = f"python/{package}.md#{package}.{name}"
+                    cell = cell.replace(f"`{name}`", f"[`{name}`]({place})")
+            line = f"| {cell}{mark}{rest}"
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _placed(path: Path) -> str:
@@ -185,6 +209,7 @@ def build(out: Path) -> int:
             Reference(ROOT, lambda path: f"../../{pages.place(path)}").pages().items()
         ):
             pages.write(place, text)
+            pages.anchors |= set(re.findall(r"^## \w+ \{#([\w.]+)", text, flags=re.MULTILINE))
         pages.collect()
         _call(
             "the report",

@@ -2,7 +2,7 @@
 
 A page for each public package has the names of its stub in alphabetical order: the signature, the
 docstring, a link to the lines of the source, and the public members of classes, those of bases in
-the project too. In a docstring, aligned columns are a table, lines that begin with names of
+the project too. Properties are searched by their class, so that concepts are found before them. In a docstring, aligned columns are a table, lines that begin with names of
 parameters and a colon are a list, and indented lines are code.
 """
 
@@ -226,11 +226,15 @@ class Reference:
             markdown_of(text, taken),
             f"{f'Bases: {bases}. ' if bases else ''}{self._link(kind)}",
         ]
+        properties = [f"`{key}`" for key in sorted(public) if _is_property(public[key])]
+        if properties:
+            parts.append(f"Properties: {', '.join(properties)}.")
         for key in sorted(public, key=lambda each: (each.lower(), each)):
             if key not in taken:
                 each = public[key]
+                unsearched = " data-search-exclude" if _is_property(each) else ""
                 parts += [
-                    f"### {name}.{key} {{#{anchor}.{key}}}",
+                    f"### {name}.{key} {{#{anchor}.{key}{unsearched}}}",
                     *self._told(each, key, member=True),
                     self._link(each),
                 ]
@@ -242,7 +246,7 @@ class Reference:
         if not isinstance(node, ast.FunctionDef):
             value = ast.unparse(node)
             return [_fence(value if len(value) < 200 else name), markdown_of(what.text, ())]
-        marks = {ast.unparse(mark).split("(")[0] for mark in node.decorator_list}
+        marks = _marks(node)
         node = self._source.wrapped(what)
         if marks & PROPERTIES:
             kind = f"`{ast.unparse(node.returns)}`. " if node.returns else ""
@@ -258,6 +262,15 @@ class Reference:
         )
         first = min([what.node.lineno, *(mark.lineno for mark in marks)])
         return f"[Source]({self._listed(what.path)}#L{first})"
+
+
+def _marks(node: ast.FunctionDef) -> set[str]:
+    """Return the names of the decorators of a function."""
+    return {ast.unparse(mark).split("(")[0] for mark in node.decorator_list}
+
+
+def _is_property(what: Definition) -> bool:
+    return isinstance(what.node, ast.FunctionDef) and bool(_marks(what.node) & PROPERTIES)
 
 
 # -- signatures
