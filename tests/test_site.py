@@ -327,6 +327,25 @@ def test_search_finds_a_word_from_a_folder_by_keys_alone(opened):
     assert "Blahut" in tab.inner_text("article")
 
 
+@pytest.mark.parametrize(("words", "page"), [("bayes rule", "glossary"), ("GridSearchCV", "#")])
+def test_search_finds_concepts_before_properties(opened, words, page):
+    tab = opened("how-to/first-result.html")
+    tab.keyboard.press("Control+k")
+    tab.keyboard.type(words)
+    tab.wait_for_selector("text=/\\d+ results?/")
+    tab.keyboard.press("Enter")
+    tab.wait_for_url(lambda url: "first-result" not in url)
+    assert page in tab.url
+    assert words.lower() in tab.inner_text("article").lower()
+
+
+def test_names_in_the_tables_of_python_lead_to_their_reference(opened):
+    tab = opened("reference/api.html")
+    tab.click("td a:has(code:text-is('Problem')) >> nth=0")
+    assert tab.url.endswith("reference/python/discreet.html#discreet.Problem")
+    assert "Problem" in tab.inner_text(":target")
+
+
 def test_the_first_page_has_its_slider_and_the_notebook_its_outputs(opened):
     tab = opened("index.html")
     tab.focus(".budget input")

@@ -124,7 +124,7 @@ class PrivateClassifier(TwoClassifiers):
     promise_           the rules that were tried on the calibration people; None without them
     evaluation_        the effect of the rule on them, with errors counted; None without them
     limit_, secrets_   the budget (by column if each has one), also if a fraction was given; labels
-    of each column that has a budget
+                       of each column that has a budget
     data_              digest and number of the people
     statement_         one sentence that states for what, or for whom, the budget holds
     constant_          True if only a constant guess is shown to keep the budget

@@ -213,7 +213,7 @@ def design_rule(
     budget           budget of leakage in the unit of the measure; or a fraction of the leakage of
                      the plain Bayes rule in this model
     guesses, groups, truths   labels; 0, 1, … by default. If there are as many truths as guesses,
-    they share their labels
+                              they share their labels
     loss_matrix      loss of guess i when the truth is k [truths, guesses]; 0/1 by default
     sample_weight    number of people that each represents
     key              32 hexadecimal digits that determine the coins; by default new ones from the
