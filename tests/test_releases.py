@@ -11,7 +11,7 @@ from discreet.backends.solution import Status
 from discreet.reports.study.plan import parse_study
 from discreet.showing.markdown import markdown
 
-FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
+FOLDER = Path(__file__).resolve().parents[1] / "benchmarks" / "solver_releases"
 
 
 def row(environment, status, claimed, **fields):
@@ -52,7 +52,7 @@ def test_the_page_counts_claims_that_are_wrong_by_release(load):
         ),
         row("ecos==2.0.8", Status.ABSENT, "", message="there is no wheel"),
     ]
-    page = markdown([load("releases").page(rows)])
+    page = markdown([load("solver_releases.main").page(rows)])
     assert "2 releases" in page
     assert "certified 1 of 3 answers. Of 2 answers that a solver called optimal, 1 were not" in page
     assert re.search(r"\| 3\.2\.9 \| 1 of 1 \| 1 \| 0 \| 0 \| – \| 0 \|", page)
@@ -67,4 +67,6 @@ def test_the_study_names_at_least_forty_releases_of_known_projects(load):
     configurations = parse_study(text, "releases.toml").backends
     releases = {each.environment.split()[0] for each in configurations}
     assert len(releases) >= 40
-    assert {each.partition("==")[0] for each in releases} == set(load("releases").PROJECTS)
+    assert {each.partition("==")[0] for each in releases} == set(
+        load("solver_releases.main").PROJECTS
+    )

@@ -129,7 +129,13 @@ program.constraint_lower_bounds = np.array(DATA["low"], dtype=float)
 program.constraint_upper_bounds = np.array(DATA["high"], dtype=float)
 program.variable_lower_bounds = np.array(DATA["least"], dtype=float)
 program.variable_upper_bounds = np.full(entries.shape[1], np.inf)
-parameters = text_format.Parse(DATA["options"], solvers_pb2.PrimalDualHybridGradientParams())
+parameters = solvers_pb2.PrimalDualHybridGradientParams()
+for name, value in DATA["options"].items():
+    *path, last = name.split(".")
+    message = parameters
+    for part in path:
+        message = getattr(message, part)
+    setattr(message, last, value)
 found = pdlp.primal_dual_hybrid_gradient(program, parameters)
 reasons = found.solve_log.DESCRIPTOR.fields_by_name["termination_reason"].enum_type
 status = reasons.values_by_number[found.solve_log.termination_reason].name
@@ -219,7 +225,7 @@ def _linear(lowered: Any) -> dict[str, Any]:
         "low": arrays.low.tolist(),
         "high": arrays.high.tolist(),
         "least": arrays.least.tolist(),
-        "options": options if isinstance(options, dict | str) else str(options),
+        "options": options,
     }
 
 
@@ -287,7 +293,7 @@ def _compiled(lowered: Any) -> dict[str, Any]:
 
 _Recipe = tuple[str, str, str, Callable[[Any], dict[str, Any]]]
 _MODEL = "from ortools.linear_solver.python import model_builder_helper"
-_PARAMETERS = "from google.protobuf import text_format\nfrom ortools.pdlp import solvers_pb2"
+_PARAMETERS = "from ortools.pdlp import solvers_pb2"
 _RECIPES: Mapping[str, _Recipe] = {
     "highs": ("highspy", "import highspy", _HIGHS, _linear),
     "glop": ("ortools", _MODEL, _GLOP, _linear),
