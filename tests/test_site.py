@@ -339,6 +339,16 @@ def test_search_finds_concepts_before_properties(opened, words, page):
     assert words.lower() in tab.inner_text("article").lower()
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_commands_are_read_without_scrolling(opened, width):
+    tab = opened("readme.html", width=width)
+    wide = tab.evaluate(
+        "[...document.querySelectorAll('pre.language-sh > code')].filter((each) => "
+        "each.scrollWidth > each.clientWidth + 1).map((each) => each.innerText)"
+    )
+    assert not wide
+
+
 def test_names_in_the_tables_of_python_lead_to_their_reference(opened):
     tab = opened("reference/api.html")
     tab.click("td a:has(code:text-is('Problem')) >> nth=0")

@@ -168,7 +168,8 @@ class Rule:
     def __init__(self, document: dict[str, Any], key: str | None = None) -> None:
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise ValueError(
-                f"this is no rule for people: its format is not {FORMAT!r}; give the file of a rule"
+                f"this is not a rule for people: its format is not {FORMAT!r}; give the file of "
+                "a rule"
             )
         version = document.get("version")
         if version not in (1, VERSION):

@@ -207,7 +207,7 @@ class DeployedRule:
         shown = shown_path(folder)
         if not place.is_dir():
             raise FileError(
-                f"{shown} is no folder with a rule; give one that discreet fit or "
+                f"{shown} is not a folder with a rule; give one that discreet fit or "
                 "PrivateClassifier.save made"
             )
         for name in (RULE, GRAPH):

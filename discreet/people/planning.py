@@ -85,7 +85,9 @@ def _shares(given: int | Sequence[float], what: str) -> Array:
         return np.full(whole(given, what, 2, 1000), 1.0) / int(np.asarray(given))
     shares = as_numbers(given, what, f"[{what}]")
     if shares.ndim != 1 or shares.size < 2 or not (shares > 0.0).all():
-        raise InputError(f"{what} is no list of two shares > 0 or more; give their number, or such")
+        raise InputError(
+            f"{what} is not a list of at least two shares > 0; give their number, or such"
+        )
     return np.asarray(shares / shares.sum())
 
 

@@ -49,7 +49,7 @@ class TableRule:
             samples = stored.samples
         else:
             raise InputError(
-                f"{brief(solution)} is no solution; give what ds.solve returned, or "
+                f"{brief(solution)} is not a solution; give what ds.solve returned, or "
                 "the path of its file"
             )
         if samples is None:

@@ -493,7 +493,7 @@ def read_csv(path: Path) -> list[Measurement]:
         return [from_record(record, f"{path}, line {reader.line_num}") for record in cells]
     except csv.Error as error:
         raise FileError(
-            f"{path}, line {reader.line_num} is no line of results: {error}; remove it"
+            f"{path}, line {reader.line_num} is not a line of results: {error}; remove it"
         ) from None
 
 

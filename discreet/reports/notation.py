@@ -44,7 +44,7 @@ def read_budget(word: str) -> Budget:
         if kind in names and float(value) >= 0.0:
             return Budget(**{names[kind]: float(value)})  # type: ignore[arg-type]
     raise InputError(
-        f"{brief(word)} is no budget; write fraction=0.5, budget=0.01, "
+        f"{brief(word)} is not a budget; write fraction=0.5, budget=0.01, "
         "equivocation=0.3 (nats), perfect or own"
     )
 

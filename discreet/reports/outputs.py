@@ -136,7 +136,7 @@ def _known_digests(directory: Path, overwrite: bool) -> dict[str, list[str]]:
         return {}
     try:
         if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST_MANIFEST:
-            raise ValueError("it is no ordinary file, or too large")
+            raise ValueError("it is not an ordinary file, or too large")
         found = json.loads(path.read_text(encoding="utf-8"))["sha256"]
         return {str(name): [str(digest) for digest in digests] for name, digests in found.items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

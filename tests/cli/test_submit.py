@@ -147,7 +147,7 @@ def test_without_a_certified_answer_the_exit_code_is_1(place):
             written([1.0] * 16).replace("# seconds", "# hours"),
             "does not say how long it took",
         ),
-        (f"{HALF}.txt", written([1.0] * 16) + "nought\n", "holds something that is no number"),
+        (f"{HALF}.txt", written([1.0] * 16) + "nought\n", "holds something that is not a number"),
         (
             f"{HALF}.txt",
             written([1.0] * 15 + [float("nan")]),
@@ -204,11 +204,11 @@ def test_two_answers_to_one_problem_are_refused(place):
         (
             "small.toml nowhere --name",
             "Peer",
-            "'nowhere' is no folder of answers: No such file or directory; give one",
+            "'nowhere' is not a folder of answers: No such file or directory; give one",
         ),
         ("small.toml answers --name", "tilt", "'tilt' is a backend of discreet"),
-        ("small.toml answers --name", "a:b", "'a:b' is no name of a program"),
-        ("small.toml answers --name", " ", "' ' is no name of a program"),
+        ("small.toml answers --name", "a:b", "'a:b' is not the name of a program"),
+        ("small.toml answers --name", " ", "' ' is not the name of a program"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(words, name, said, place):

@@ -234,7 +234,7 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(kind, fitte
             "not the one that the rule was made with",
         ),
         (lambda place: (place / "model.onnx").unlink(), "model.onnx"),
-        (lambda place: (place / "rule.json").write_text("{}"), "no rule for people"),
+        (lambda place: (place / "rule.json").write_text("{}"), "not a rule for people"),
         (
             lambda place: (place / "rule.json").write_text(
                 (place / "rule.json").read_text().replace("0.05", "0.5")

@@ -165,9 +165,9 @@ def test_a_file_that_was_changed_or_is_something_else_is_refused(tmp_path):
     changed["tilt"][0][0] += 1e-9
     assert "its checksum does not fit" in said(changed)
     assert "has version 3" in said({**rule.document, "version": 3})
-    assert "no rule for people" in said({"format": "something"})
-    assert "no rule for people" in said("{")
-    assert "no rule for people" in said("[]")
+    assert "not a rule for people" in said({"format": "something"})
+    assert "not a rule for people" in said("{")
+    assert "not a rule for people" in said("[]")
     torn = {key: value for key, value in rule.document.items() if key != "tilt"}
     assert "KeyError: 'tilt'" in said(_seal(torn, KEY))
     skewed = {**rule.document, "tilt": [[0.0], [0.0]]}

@@ -396,11 +396,11 @@ def test_what_goes_wrong_around_a_backend_is_a_row_too(tmp_path, cells, monkeypa
                 "loky:WORKERS, dask:ADDRESS"
             ),
         ),
-        ("loky:0", "'loky:0' is no executor; give loky or loky:WORKERS"),
+        ("loky:0", "'loky:0' is not an executor; give loky or loky:WORKERS"),
         ("loky:", "'loky:' is no executor"),
-        ("local:2", "'local:2' is no executor; give local"),
-        ("dask", "'dask' is no executor; give dask:ADDRESS"),
-        ("submitit:", "'submitit:' is no executor; give submitit:PARTITION"),
+        ("local:2", "'local:2' is not an executor; give local"),
+        ("dask", "'dask' is not an executor; give dask:ADDRESS"),
+        ("submitit:", "'submitit:' is not an executor; give submitit:PARTITION"),
     ],
 )
 def test_other_words_are_refused_in_one_sentence(words, said, tmp_path):

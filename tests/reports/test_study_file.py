@@ -143,7 +143,7 @@ def test_the_measure_is_a_parameter_and_a_row_says_who_does_not_serve_it():
             "backends has 'tilt' twice",
         ),
         ("bins = [4, 8]", "bins = { from = 8, to = 4, points = 3 }", "goes from 8 to 4"),
-        ('"perfect"]', '"fraction=half"]', "'fraction=half' is no budget"),
+        ('"perfect"]', '"fraction=half"]', "'fraction=half' is not a budget"),
         ('"perfect"]', '"fraction=0.5"]', "budgets has 'fraction=0.5' twice"),
         ('backends = ["conic"]', 'backends = ["highs"]', r"reach\[1\].backends: 'highs'"),
     ],

@@ -90,7 +90,9 @@ def resume(folder: Path, quarry: Quarry) -> Progress:
         stated = found["candidate"]
         best = None if stated is None else _candidate(stated)
     except (ValueError, KeyError, TypeError) as error:
-        raise FileError(f"{path} is no state of a hunt ({error}); choose another --out") from None
+        raise FileError(
+            f"{path} is not the state of a hunt ({error}); choose another --out"
+        ) from None
     if asked != _asked(quarry):
         words = ", ".join(f"{name} {value}" for name, value in asked.items())
         raise FileError(f"{folder} holds a hunt with {words}; choose another --out")

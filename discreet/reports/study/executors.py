@@ -107,7 +107,7 @@ def check_executor(words: str) -> tuple[type[Executor], str]:
             f"there is no executor {brief(words)}{nearest(name, _EXECUTORS)}; give {forms}"
         )
     if not re.fullmatch(kind.typed, words, flags=re.ASCII | re.DOTALL):
-        raise InputError(f"{brief(words)} is no executor; give {kind.form}")
+        raise InputError(f"{brief(words)} is not an executor; give {kind.form}")
     if name != LOCAL:
         _import(kind)
     return kind, detail

@@ -298,7 +298,8 @@ def _read(path: Path) -> list[Measurement]:
     if path.suffix == ".csv" or path.name.endswith(".csv.gz"):
         return read_csv(path)
     raise FileError(
-        f"{str(path)!r} is no file of results by its name; give a folder, .parquet, .csv or .csv.gz"
+        f"{str(path)!r} is not a file of results by its name; give a folder, .parquet, .csv or "
+        ".csv.gz"
     )
 
 
@@ -311,7 +312,9 @@ def write_reference(folder: Path, target: Path, *, overwrite: bool = False) -> i
     to be overwritten), and for a place that cannot be written.
     """
     if not target.name.endswith((".csv", ".csv.gz")):
-        raise FileError(f"{str(target)!r} is no file of results by its name; let it end in .csv.gz")
+        raise FileError(
+            f"{str(target)!r} is not a file of results by its name; let it end in .csv.gz"
+        )
     check_output(target, IS_RESULTS, overwrite=overwrite)
     measured = without_hosts(map(without_folders, rows(folder)))
     if not measured:

@@ -77,7 +77,7 @@ def check_program(name: str) -> str:
         ",:=†|"
     ):
         raise InputError(
-            f"{brief(name)} is no name of a program; give up to 60 characters "
+            f"{brief(name)} is not the name of a program; give up to 60 characters "
             "without commas, colons, = and †"
         )
     if name in backend_names():
@@ -101,7 +101,7 @@ def submissions(study: Study, folder: str | Path) -> tuple[Sequence[Submission],
         paths = sorted(path for path in Path(folder).iterdir() if path.suffix in _ENDINGS)
     except (OSError, ValueError) as error:
         raise FileError(
-            f"{str(folder)!r} is no folder of answers: "
+            f"{str(folder)!r} is not a folder of answers: "
             f"{getattr(error, 'strerror', None) or error}; give one"
         ) from None
     if not paths:
@@ -152,7 +152,7 @@ def _read_words(instance: Instance, path: Path) -> tuple[Answer, float, str]:
         seconds = float(said.get("seconds", math.nan))
     except ValueError as error:
         raise FileError(
-            f"{path} holds something that is no number: {error}; give the variables alone"
+            f"{path} holds something that is not a number: {error}; give the variables alone"
         ) from None
     return Answer(lift(instance.problem, variables)), seconds, said.get("claimed", "")
 
