@@ -232,7 +232,7 @@ class Rule:
             json.JSONDecodeError,
         ) as error:
             raise ValueError(
-                f"{path} holds no rule for people ({type(error).__name__}: {error}); give another"
+                f"{path} is not a rule for people ({type(error).__name__}: {error}); give another"
             ) from None
         if rule.key is None:
             warnings.warn(
