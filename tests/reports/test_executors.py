@@ -397,7 +397,7 @@ def test_what_goes_wrong_around_a_backend_is_a_row_too(tmp_path, cells, monkeypa
             ),
         ),
         ("loky:0", "'loky:0' is not an executor; give loky or loky:WORKERS"),
-        ("loky:", "'loky:' is no executor"),
+        ("loky:", "'loky:' is not an executor"),
         ("local:2", "'local:2' is not an executor; give local"),
         ("dask", "'dask' is not an executor; give dask:ADDRESS"),
         ("submitit:", "'submitit:' is not an executor; give submitit:PARTITION"),
