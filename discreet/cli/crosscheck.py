@@ -52,7 +52,11 @@ def crosscheck(
     ] = None,
     require: Annotated[
         str | None,
-        option("A,B,...", "Fail if one of these is skipped. Default: DISCREET_REQUIRED_BACKENDS."),
+        option(
+            "A,B,...",
+            "Fail if one of these is skipped. Default for the seeded set: "
+            "DISCREET_REQUIRED_BACKENDS.",
+        ),
     ] = None,
     gap: Gap = 1e-9,
     time_limit: Annotated[
@@ -94,9 +98,9 @@ def crosscheck(
     if junit is not None:
         made = marked('<testsuite name="discreet crosscheck"')
         check_output(junit, made, inputs=files(problems or ()), overwrite=force)
-    required = split_list(
-        os.environ.get(gate.REQUIRED_VARIABLE, "") if require is None else require
-    )
+    if require is None and not problems:  # the variable is about the seeded set
+        require = os.environ.get(gate.REQUIRED_VARIABLE)
+    required = split_list(require or "")
     chosen = None if backends is None else split_list(backends)
     with screen.waiting("crosschecking"):
         result = gate.run_crosscheck(

@@ -98,6 +98,12 @@ def test_a_required_backend_that_answers_nothing_is_found(fake, monkeypatch, cap
     assert "skipped: required backend fake-one answered nothing: " in capsys.readouterr().err
 
 
+def test_the_environment_requires_backends_of_the_seeded_set_only(quick, monkeypatch):
+    monkeypatch.setenv("DISCREET_REQUIRED_BACKENDS", "highs")
+    assert call("--backends tilt --size 1") == 1
+    assert call("paper-single:bins=8 --backends tilt") == 0
+
+
 def test_a_required_backend_that_was_left_out_is_found(quick, capsys):
     assert call("--backends tilt --size 1 --require highs") == 1
     assert (
