@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.judge.cases import Case
-from discreet.judge.conclusion import Duals, Worth, _bound, _within_budget, conclude
+from discreet.judge.cases import JudgedAnswer
+from discreet.judge.conclusion import DualBound, Worth, _bound, _within_budget, conclude
 from discreet.measures.law import OutputLaw
 from discreet.numerics.double_double import Array
 from discreet.numerics.tilted_losses import in_order_losses
@@ -34,7 +34,7 @@ class Repaired(NamedTuple):
 def repaired(problem, estimator, anchors=()):
     """The judge's repair alone, which gives the upper bound."""
     answer, worth, share = _within_budget(
-        Case(problem, problem.rule_of(estimator, anchors), None, None)
+        JudgedAnswer(problem, problem.rule_of(estimator, anchors), None, None)
     )
     return Repaired(answer.answer, worth.law.groups[0], worth.error, share)
 
@@ -42,12 +42,14 @@ def repaired(problem, estimator, anchors=()):
 def lower_bound(problem, tilt, multiplier):
     """The bound that feasible duals prove by themselves."""
     best = np.argmin(in_order_losses(problem.p_xz, problem.loss, tilt), axis=0)
-    case = Case(problem, Matrix(np.eye(problem.m)[:, best]), None, None)
+    case = JudgedAnswer(problem, Matrix(np.eye(problem.m)[:, best]), None, None)
     mass = np.full(problem.m, 1.0 / problem.m)
     even = Law(((OutputLaw(mass, np.zeros((problem.m, problem.n)), problem.p_x),),))
     parts = case._pass(case.answer, tilt).sums.least(tilt, case._lift)
     return _bound(
-        problem.terms, Duals(tilt, np.array([multiplier]), parts), Worth(even, 0.0, 0.0, within=0.0)
+        problem.terms,
+        DualBound(tilt, np.array([multiplier]), parts),
+        Worth(even, 0.0, 0.0, within=0.0),
     )
 
 
@@ -62,7 +64,7 @@ def certify_rule(
 ):
     """`certify` of a rule with its own tilt, by the NumPy or the compiled pass."""
     return conclude(
-        Case(
+        JudgedAnswer(
             problem,
             problem.rule_of(rule),
             None,

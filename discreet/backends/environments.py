@@ -1,12 +1,11 @@
-"""Environments: a Python of its own for a backend, with the releases of the libraries that were
-asked for.
+"""Environments: a Python of its own for a backend, with the requested releases of libraries.
 
-An environment is a folder made by `uv`, or by `venv` and `pip` where there is no `uv`. It holds
-what was asked for, the backend's libraries, and `MINIMUM`, which is all that the backend's side of
-this package imports; the package itself is not installed there but loaded from its own folder
-(`process`). A folder is made once, and kept in the user's cache or in the folder that
-DISCREET_ENVIRONMENTS names. Its name is a hash of its contents and of the version of Python, so
-that a release asked for without a version stays what it was until the folder is removed.
+An environment is a folder made by `uv`, or by `venv` and `pip` without `uv`. It contains the
+requested releases, the backend's libraries, and `MINIMUM`, which is everything that the backend's
+side of this package imports; the package itself is not installed there but loaded from its own
+folder (`process`). A folder is made once, and kept in the user's cache or in the folder that
+DISCREET_ENVIRONMENTS names. Its name is a hash of its contents and of the version of Python, so a
+requirement without a version keeps its release until the folder is removed.
 
 Settings of the installer, such as UV_NO_BUILD=1 or PIP_INDEX_URL, are read from its own variables.
 """
@@ -35,14 +34,14 @@ from discreet.problems.provenance import distribution_of, version_of
 FOLDER_VARIABLE = "DISCREET_ENVIRONMENTS"
 
 MINIMUM = ("lazy-loader", "numpy", "scipy")
-"""What the backend's side of this package imports."""
+"""Libraries that the backend's side of this package imports."""
 
 _INSTALL_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
 class Environment:
-    """A Python with chosen libraries; without requirements it is the Python that runs here.
+    """A Python with chosen libraries; without requirements, the Python that runs here.
 
     requirements   as pip reads them, such as "clarabel==0.9.0", in their order
     """
@@ -51,8 +50,8 @@ class Environment:
 
     @classmethod
     def of(cls, words: str, libraries: Iterable[str] = ()) -> Environment:
-        """The environment of requirements separated by spaces, and of a backend's libraries where
-        these are not among them. Without words: the Python that runs here.
+        """Return the environment of requirements separated by spaces, completed by a backend's
+        libraries. Without words it is the Python that runs here.
         """
         asked = words.split()
         if not asked:
@@ -63,13 +62,15 @@ class Environment:
 
     @property
     def folder(self) -> Path:
-        """Where it is kept, whether or not it has been made."""
+        """The folder where it is kept, whether or not it has been made."""
         key = " ".join((sys.version, *self.requirements))
         return _cache() / hashlib.sha256(key.encode()).hexdigest()[:16]
 
     @property
     def python(self) -> str:
-        """Its interpreter. Makes the environment at the first call; Absent if that fails."""
+        """The path of its interpreter. The first use makes the environment; Absent if that
+        fails.
+        """
         if not self.requirements:
             return sys.executable
         if failure := _make(self):
@@ -77,8 +78,8 @@ class Environment:
         return _interpreter(self.folder)
 
     def version_of(self, library: str) -> str:
-        """The version that a library has there, or "absent"; nothing is imported. Makes the
-        environment at the first call.
+        """Return the version of a library there, or "absent", without importing it. The first use
+        makes the environment.
         """
         if library == "discreet" or not self.requirements:
             return version_of(library)
@@ -92,7 +93,7 @@ class Environment:
 
 @cache
 def _make(environment: Environment) -> str:
-    """Make the folder unless it is there; the reason of a failure, or an empty text."""
+    """Make the folder unless it exists; return the reason of a failure, or an empty text."""
     folder = environment.folder
     if folder.exists():
         return ""
@@ -113,7 +114,9 @@ def _make(environment: Environment) -> str:
 
 
 def _install(requirements: tuple[str, ...], folder: Path) -> str:
-    """Install into a folder; the end of what the installer wrote if it fails."""
+    """Install into a folder; return the end of the installer's output if it fails, or an empty
+    text.
+    """
     python = _interpreter(folder)
     if uv := _uv():
         commands = [
@@ -139,7 +142,7 @@ def _install(requirements: tuple[str, ...], folder: Path) -> str:
 
 
 def _uv() -> list[str]:
-    """The command that starts uv; empty if it is not installed."""
+    """Return the command that starts uv; empty if it is not installed."""
     if found := shutil.which("uv"):
         return [found]
     return [sys.executable, "-m", "uv"] if importlib.util.find_spec("uv") else []
@@ -157,6 +160,6 @@ def _cache() -> Path:
 
 
 def _name(requirement: str) -> str:
-    """The normalised name of the project that a requirement is about."""
+    """Return the normalised name of the project of a requirement."""
     found = re.match(r"[A-Za-z0-9._-]*", requirement)
     return re.sub(r"[-_.]+", "-", found.group() if found else "").lower()

@@ -24,7 +24,7 @@ import numpy as np
 from discreet.checks import are_masses
 from discreet.errors import InputError
 from discreet.judge.conclusion import (
-    Duals,
+    DualBound,
     End,
     Worth,
     usable_duals,
@@ -149,7 +149,7 @@ class _Visit:
         return _Found(chunk.count, reduce(Sums.plus, parts), counted, last, moves)
 
 
-class Case:
+class JudgedAnswer:
     """An answer to a problem with optional duals; by default the rule's own tilt is used.
 
     answer, own       the given rule, and its worth
@@ -300,7 +300,7 @@ class Case:
         for rule, moved in self.answer.anchors(self._problem):
             yield End(rule.estimator, self._summed(rule), moved)
 
-    def duals(self) -> Iterator[Duals]:
+    def duals(self) -> Iterator[DualBound]:
         """Yield the given duals, and, if they are cheap, zero duals, which prove the Bayes
         error.
         """
@@ -308,14 +308,14 @@ class Case:
         error = self.own.error
         if self.answer.explicit:
             zero = usable_duals(problem, None, None)
-            yield Duals(*zero, problem.least(*zero, error, None))
+            yield DualBound(*zero, problem.least(*zero, error, None))
         if self._tilt.any() or not self.answer.explicit:
             least_losses = self._sums.least(self._tilt, self._lift)
             parts = problem.least(self._tilt, self._multipliers, error, least_losses)
-            duals = Duals(self._tilt, self._multipliers, parts)
+            duals = DualBound(self._tilt, self._multipliers, parts)
             yield self._correct_duals(duals) if self._model.streamed else duals
 
-    def _correct_duals(self, duals: Duals) -> Duals:
+    def _correct_duals(self, duals: DualBound) -> DualBound:
         """Return the duals, lowered as far as the totals of the blocks require."""
         total = self.totals.constraints[0]
         shifts = self._shifts()
@@ -329,7 +329,7 @@ class Case:
             parts = (bound / total, -4.0 * UNIT * abs(bound), -SMALLEST)
         largest = max(self.totals.constraints[1:], default=0.0)
         uneven = max(0.0, largest / total * (1.0 + 4.0 * UNIT) - 1.0)
-        return Duals(*self._lower_tilt(shifts), parts, uneven)
+        return DualBound(*self._lower_tilt(shifts), parts, uneven)
 
     def _groups(self) -> Iterator[tuple[Term, float, slice, Array]]:
         """Yield each group of rows with its constraint, multiplier and prior, for the totals of the

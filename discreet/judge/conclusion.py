@@ -1,7 +1,8 @@
 """From sums to a conclusion: the single path by which every answer is judged.
 
-A `Case` computes the sums: the `Worth` of an answer, the worth of its blend with another estimator,
-and a lower bound of the sum of the least tilted losses (`Duals`). From these `conclude` forms
+A `JudgedAnswer` computes the sums: the `Worth` of an answer, the worth of its blend with another
+estimator, and a lower bound of the sum of the least tilted losses (`DualBound`). From these
+`conclude` forms
 
     upper   the error probability, rounded upward, of the answer, blended until its leakage
             *provably* satisfies the budget
@@ -66,7 +67,7 @@ from discreet.problems.private_rows import PrivateRows
 from discreet.problems.rule import Inexact, Rule
 
 if TYPE_CHECKING:
-    from discreet.judge.cases import Case
+    from discreet.judge.cases import JudgedAnswer
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +116,7 @@ class End:
 
 
 @dataclass(frozen=True, eq=False)
-class Duals:
+class DualBound:
     """Feasible duals (t [m, n], μ [C]), and a lower bound of the sum of the least tilted losses.
 
     parts    numbers whose exact sum is at most Σ_l min_i (L_il + Σ_j t_ij a_jl); a part that is not
@@ -212,7 +213,7 @@ def round_up(error: float, column_error: float, missed: float) -> float:
     return error * (1.0 + column_error + 16 * UNIT) + missed
 
 
-def conclude(case: Case) -> Verdict[Any]:
+def conclude(case: JudgedAnswer) -> Verdict[Any]:
     """Repair the answer of a case and return its verdict: bracket and residuals. Law: lower ≤ upper
     for every case.
     """
@@ -305,7 +306,7 @@ def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
     return True
 
 
-def _ignoring(case: Case) -> list[End]:
+def _ignoring(case: JudgedAnswer) -> list[End]:
     """Return guesses that are independent of the outcome and so leak nothing: every constant, best
     first, and a draw from the law of Ŷ.
     """
@@ -316,7 +317,7 @@ def _ignoring(case: Case) -> list[End]:
     return [End(column, worth_of_guess(column, errors, law)) for column in columns]
 
 
-def _within_budget(case: Case) -> tuple[Rule, Worth, float]:
+def _within_budget(case: JudgedAnswer) -> tuple[Rule, Worth, float]:
     """Return the answer if it satisfies the budgets, otherwise its best blend that does; its worth;
     and the share blended in, which is then > 0.
     """
@@ -375,7 +376,7 @@ def usable_duals(
     return feasible
 
 
-def _bound(terms: Sequence[Term], duals: Duals, reached: Worth) -> float:
+def _bound(terms: Sequence[Term], duals: DualBound, reached: Worth) -> float:
     """Return the bound that feasible duals prove, rounded downward: Σ parts − Σ_c μ_c B_c.
 
     A constraint of perfect privacy costs δ·spread instead of μ B. At budget 0 for the gain of an
@@ -416,7 +417,7 @@ def _spread(tilt: Array, p_x: Array) -> float:
 
 
 def _residuals(
-    terms: Sequence[Term], worth: Worth, duals: Duals, worst_entry: float
+    terms: Sequence[Term], worth: Worth, duals: DualBound, worst_entry: float
 ) -> KKTResiduals:
     joint = [law.mass[:, None] * law.p_x + law.deviation for law in worth.law.groups]
     tilted = float((duals.tilt * np.concatenate(joint, axis=1)).sum())

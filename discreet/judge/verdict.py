@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import ArrayLike
 
-from discreet.judge.cases import Case, Progress
+from discreet.judge.cases import JudgedAnswer, Progress
 from discreet.judge.conclusion import conclude
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
@@ -59,7 +59,7 @@ def certify(
     multipliers = None
     if multiplier is not None:
         multipliers = each_entry("multiplier", multiplier, len(problem.terms))
-    return conclude(Case(problem, rule, tilt, multipliers, threads, progress))
+    return conclude(JudgedAnswer(problem, rule, tilt, multipliers, threads, progress))
 
 
 def leaks(
@@ -76,5 +76,5 @@ def leaks(
     """
     limits = [LeakageBudget(math.inf, term.measure) for term in problem.terms]
     free = problem.with_budget(limits)
-    worth = Case(free, free.rule_of(answer), None, None, threads).own
+    worth = JudgedAnswer(free, free.rule_of(answer), None, None, threads).own
     return leaks_of(worth.law, worth.doubt, [term.measure for term in problem.terms])

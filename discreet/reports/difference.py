@@ -16,13 +16,13 @@ _HEADINGS = {"wrong": "Wrong", "worse": "Worse", "better": "Better"}
 
 
 def page(found: Changes) -> Section:
-    """A verdict, then a table each of what became wrong, worse and better."""
+    """Return a verdict, followed by tables of what became wrong, worse and better."""
     tables = [_table(title, found.of(kind)) for kind, title in _HEADINGS.items()]
     return Section("discreet diff", [verdict(found), *filter(None, tables), _origin(found)])
 
 
 def verdict(found: Changes) -> str:
-    """How much changed, in a sentence."""
+    """Return a sentence that states how much changed."""
     counts = [f"{len(found.of(kind))} {kind}" for kind in _HEADINGS]
     return f"**{', '.join(counts)}.**" if found.changes else "**No change beyond the noise.**"
 
@@ -55,7 +55,7 @@ def _origin(found: Changes) -> str:
 
 
 def record(found: Changes) -> dict[str, Any]:
-    """The changes for machines."""
+    """Return the changes as plain values, for machines."""
     return {
         **{kind: found.of(kind) for kind in _HEADINGS},
         "pairs": len(found.pairs),
@@ -67,10 +67,11 @@ def record(found: Changes) -> dict[str, Any]:
 
 
 def bencher_metrics(rows: Sequence[Measurement]) -> dict[str, Any]:
-    """A study in Bencher's metric format: a benchmark for each trial, by configuration and task.
+    """Return a study in Bencher's metric format: a benchmark for each trial, by configuration and
+    task.
 
-    latency is in nanoseconds, with the shortest and longest timing, where the trial is certified;
-    certified and wrong-claim are 0 or 1; relative-gap is the certified one, where there is one.
+    latency is in nanoseconds, with the shortest and longest timing, if the trial is certified;
+    certified and wrong-claim are 0 or 1; relative-gap is the certified gap, if there is one.
 
     Source: Bencher, "Bencher Metric Format (BMF)", bencher.dev.
     """

@@ -134,7 +134,7 @@ def verify(problem: Any, solution: Any, *, budget: Any = None, measure: Any = No
 
 
 @dataclass(frozen=True)
-class _Sums:
+class _LawSums:
     """Exact sums over the outcomes, of masses and losses as they are stored.
 
     drawn    by guess: masses of X, then losses    [m, n + m]
@@ -169,7 +169,7 @@ class _Sums:
         return groups
 
 
-def _term(term: StoredTerm, model: StoredModel, sums: _Sums) -> TermVerification:
+def _term(term: StoredTerm, model: StoredModel, sums: _LawSums) -> TermVerification:
     groups = sums.groups(term, sums.drawn[:, : model.n] / sums.total(term))
     away = max(_deviation(law, prior) for _, (law, prior) in groups)
     measure = term.measure.of_values(
@@ -183,7 +183,7 @@ def _term(term: StoredTerm, model: StoredModel, sums: _Sums) -> TermVerification
     return TermVerification(term.measure.name, term.budget, kept, leaked, outward(away))
 
 
-def _sums(model: StoredModel, answer: StoredAnswer) -> _Sums:
+def _sums(model: StoredModel, answer: StoredAnswer) -> _LawSums:
     digits = {0: np.zeros((model.m, model.n + model.m), np.int64)}
     drawn = np.full((model.m, model.n + model.m), Fraction(0))  # by guess: masses of X, then losses
     for start, part in model.parts():
@@ -217,7 +217,7 @@ def _sums(model: StoredModel, answer: StoredAnswer) -> _Sums:
                 f"the masses of the problem sum to {float(total)!r}, not to 1; "
                 "divide them by their sum"
             )
-    return _Sums(
+    return _LawSums(
         (1 - answer.share) * drawn + answer.share * np.outer(answer.towards, totals), totals
     )
 
@@ -232,7 +232,7 @@ def _deviation(law: Array, prior: Array) -> Any:
     )
 
 
-def _bound(model: StoredModel, answer: StoredAnswer, sums: _Sums) -> Fraction:
+def _bound(model: StoredModel, answer: StoredAnswer, sums: _LawSums) -> Fraction:
     """Return the dual bound; 0 if an infinite multiplier proves nothing."""
     tilt = fractions(answer.tilt)
     shifts = []

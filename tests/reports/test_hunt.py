@@ -65,7 +65,7 @@ def test_proposals_begin_with_half_of_the_outcomes_and_end_with_single_numbers()
 
 def test_a_search_shrinks_a_wrong_claim_while_it_stays_wrong(liar):
     pulses = []
-    one = search._Search(pulses.append, liar, Progress(Tally()))
+    one = search._Hunt(pulses.append, liar, Progress(Tally()))
     one.batch()
     tally = one.known.tally
     assert tally.batch == 1

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.numerics.double_double import Array
-from discreet.problems.continuous.bound import Sweep
+from discreet.problems.continuous.bound import SweptCells
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.roots import bisect
@@ -37,7 +37,7 @@ class Boundaries:
         return IntervalRule.from_labels(self.positions, self.labels, guesses)
 
 
-def trace(problem: ContinuousProblem, tilt: Array, swept: Sweep) -> Boundaries:
+def trace(problem: ContinuousProblem, tilt: Array, swept: SweptCells) -> Boundaries:
     """The boundaries of the tilted Bayes rule of a tilt [m, n], given its subdivision."""
     left = swept.labels[:-1]
     right = swept.labels[1:]

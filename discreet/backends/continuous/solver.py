@@ -36,7 +36,7 @@ from discreet.measures.law import distance_from_private
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import normalise
 from discreet.problems.certificate import NEGLIGIBLE
-from discreet.problems.continuous.bound import Sweep
+from discreet.problems.continuous.bound import SweptCells
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.duals import change_with_prior, feasible_duals
@@ -186,7 +186,7 @@ class _Search:
             self.upper = error
             self.within = within
 
-    def offer_duals(self, tilt: Array, multiplier: float) -> tuple[Array, float, Sweep]:
+    def offer_duals(self, tilt: Array, multiplier: float) -> tuple[Array, float, SweptCells]:
         """Keep the duals, made feasible, if they prove most so far; return them and the subdivision
         behind their bound.
         """

@@ -87,13 +87,13 @@ class Glop(Unlifted):
         time limit, BackendError without a point.
         """
         limit = options.time_limit
-        found: _Found = call(f"{__name__}:run", (lowered.model, lowered.options, limit), limit)
+        found: _GlopAnswer = call(f"{__name__}:run", (lowered.model, lowered.options, limit), limit)
         late = found.claimed != "OPTIMAL" and is_late(options, found.seconds)
         variables = point_of("GLOP", found.claimed, late, options, found.variables)
         return Raw(found.claimed, lowered.program.answer(variables, -found.prices))
 
 
-class _Found(NamedTuple):
+class _GlopAnswer(NamedTuple):
     claimed: str
     seconds: float
     variables: Array | None
@@ -101,7 +101,7 @@ class _Found(NamedTuple):
 
 
 def run(
-    send: Callable[[_Found], None], arrays: LinearProgram, settings: str, limit: float | None
+    send: Callable[[_GlopAnswer], None], arrays: LinearProgram, settings: str, limit: float | None
 ) -> None:
     """Solve a linear program by GLOP, and send what it found."""
     from ortools.linear_solver.python import model_builder_helper
@@ -120,7 +120,7 @@ def run(
     seconds = time.perf_counter() - started
     claimed = f"{solver.status().name} {solver.status_string()}".strip()
     variables = np.asarray(solver.variable_values()) if solver.has_solution() else None
-    send(_Found(claimed, seconds, variables, np.asarray(solver.dual_values())))
+    send(_GlopAnswer(claimed, seconds, variables, np.asarray(solver.dual_values())))
 
 
 def _text(value: Setting) -> str:

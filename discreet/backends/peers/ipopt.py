@@ -94,7 +94,7 @@ class Ipopt(Unlifted):
         import casadi
 
         program = Program.of(problem)
-        smooth = SmoothProgram.of(program)
+        smooth = CasadiProgram.of(program)
         settings: Any = {
             "print_time": False,
             "ipopt": native(self.tuning, options, problem.N, "max_iter", "max_wall_time"),
@@ -124,7 +124,7 @@ class Ipopt(Unlifted):
 
 
 @dataclass(frozen=True)
-class SmoothProgram:
+class CasadiProgram:
     """min f(x) with low ≤ g(x) ≤ high and x ≥ least, and where to start.
 
     form          x, f and g as CasADi expressions
@@ -140,7 +140,7 @@ class SmoothProgram:
     high: Array
 
     @classmethod
-    def of(cls, program: Program) -> SmoothProgram:
+    def of(cls, program: Program) -> CasadiProgram:
         """The smooth program of a program."""
         import casadi
 

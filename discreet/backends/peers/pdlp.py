@@ -112,7 +112,7 @@ class Pdlp(Unlifted):
         Interrupted at the time limit, BackendError otherwise.
         """
         request = lowered.model, lowered.options
-        found: _Found = call(f"{__name__}:run", request, options.time_limit)
+        found: _PdlpAnswer = call(f"{__name__}:run", request, options.time_limit)
         whole = found.variables if found.variables.size == lowered.model.cost.size else None
         late = found.claimed == "TIME_LIMIT"
         variables = point_of("PDLP", found.claimed, late, options, whole)
@@ -120,7 +120,7 @@ class Pdlp(Unlifted):
         return Raw(found.claimed, answer, found.iterations)
 
 
-class _Found(NamedTuple):
+class _PdlpAnswer(NamedTuple):
     claimed: str
     variables: Array
     prices: Array
@@ -128,7 +128,7 @@ class _Found(NamedTuple):
 
 
 def run(
-    send: Callable[[_Found], None], arrays: LinearProgram, settings: dict[str, Setting]
+    send: Callable[[_PdlpAnswer], None], arrays: LinearProgram, settings: dict[str, Setting]
 ) -> None:
     """Solve a linear program by PDLP, and send what it found."""
     from ortools.pdlp.python import pdlp
@@ -139,7 +139,7 @@ def run(
     claimed = reasons[log.termination_reason].name.removeprefix("TERMINATION_REASON_")
     variables = np.asarray(found.primal_solution)
     prices = np.asarray(found.dual_solution)
-    send(_Found(claimed, variables, prices, int(log.iteration_count)))
+    send(_PdlpAnswer(claimed, variables, prices, int(log.iteration_count)))
 
 
 def _model(arrays: LinearProgram) -> QuadraticProgram:

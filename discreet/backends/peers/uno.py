@@ -1,6 +1,6 @@
 """Backend `uno`: the sparse nonlinear program of the backend `ipopt`, solved by Uno.
 
-Method: the program and its exact derivatives as CasADi functions (`ipopt.SmoothProgram`), passed to
+Method: the program and its exact derivatives as CasADi functions (`ipopt.CasadiProgram`), passed to
 Uno's own Python interface as callbacks, with the preset `filtersqp`: sequential quadratic programs
 in a trust region, accepted by a filter. The start is the uniform guess. The preset `ipopt` was
 tried too: its answers kept gaps of 2e-7, at any tolerance.
@@ -20,7 +20,7 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program, Setting, point_of
-from discreet.backends.peers.ipopt import SmoothProgram
+from discreet.backends.peers.ipopt import CasadiProgram
 from discreet.backends.peers.tuning import Tuned, Tuning, native
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.measures.measure import Cone
@@ -61,16 +61,16 @@ class Uno(Unlifted):
 
     def lower(
         self, problem: Problem, options: Options
-    ) -> Lowered[SmoothProgram, dict[str, Setting]]:
+    ) -> Lowered[CasadiProgram, dict[str, Setting]]:
         """The program with its derivatives, and Uno's options by name."""
         program = Program.of(problem)
         settings = native(self.tuning, options, problem.N, "max_iterations", "")
         if options.time_limit is not None:
             settings["time_limit"] = float(options.time_limit)  # it refuses integers
-        return Lowered(program, SmoothProgram.of(program), settings)
+        return Lowered(program, CasadiProgram.of(program), settings)
 
     def solve(
-        self, lowered: Lowered[SmoothProgram, dict[str, Setting]], options: Options
+        self, lowered: Lowered[CasadiProgram, dict[str, Setting]], options: Options
     ) -> Raw[Answer]:
         """Run Uno; `claimed` is its status. Raises Interrupted at the time limit, BackendError
         without a point.
@@ -90,7 +90,7 @@ class Uno(Unlifted):
         return Raw(claimed, lowered.program.answer(variables, prices), int(found.number_iterations))
 
 
-def _model(smooth: SmoothProgram) -> Any:
+def _model(smooth: CasadiProgram) -> Any:
     """Uno's model of the program: callbacks write the values of the derivatives' nonzeros."""
     import unopy
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SweptCells:
     """The result of a certified subdivision.
 
     value       a lower bound of ∫ min_i F_i, everything allowed for
@@ -113,7 +113,7 @@ class _Excess:
 
 def sweep(
     problem: ContinuousProblem, tilt: Array, target: float, deadline: float = math.inf
-) -> Sweep:
+) -> SweptCells:
     """Bound ∫ min_i F_i for a tilt [m, n] from below by subdivision, until at most `target` is
     lost, more cells do not help, or `time.perf_counter()` has passed the deadline.
 
@@ -351,7 +351,7 @@ def _join_cells(
     cells: _Cells,
     labels: NDArray[np.intp],
     slack: Array,
-) -> Sweep:
+) -> SweptCells:
     """Join cells of one label and add up: their masses, minus slack, minus what the errors of
     masses may hide.
     """
@@ -369,6 +369,6 @@ def _join_cells(
     brackets = np.stack(
         [cells.edges[changes - 1], cells.edges[np.minimum(changes + 1, labels.size)]], axis=1
     )
-    return Sweep(
+    return SweptCells(
         total - lost - allowance, lost, allowance, edges, names, brackets, int(labels.size)
     )

@@ -34,7 +34,7 @@ from discreet.numerics.double_double import Array, difference_below
 from discreet.numerics.rounding import SMALLEST, UNIT
 from discreet.problems.constraint import Constrained, LeakageBudget, Term, constraint_of, one_term
 from discreet.problems.continuous.bound import (
-    Sweep,
+    SweptCells,
     chord_distances,
     sweep,
     within_a_double,
@@ -340,7 +340,7 @@ class ContinuousProblem(Constrained):
 
     def bound_losses(
         self, tilt: Array, multiplier: float, target: float, deadline: float = math.inf
-    ) -> Sweep:
+    ) -> SweptCells:
         """`sweep` of feasible duals. Its value is valid although the p(x_j) for which the duals are
         feasible are rounded, and so is the total of all densities.
 

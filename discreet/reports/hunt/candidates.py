@@ -1,10 +1,10 @@
 """Candidates of a hunt: problems stated by few numbers, which are drawn, mutated and shrunk.
 
 Some are small random problems. Others are those of `discreet crosscheck`: every family of the
-catalog, adversarial ones too, in every regime of the budget. A mutation changes the budget or some
-masses or losses by powers of ten, removes or repeats outcomes, or rounds. Shrinking proposes fewer
-outcomes, guesses, private values and digits; delta debugging (A. Zeller, R. Hildebrandt, IEEE TSE
-28 (2002)) removes halves first.
+catalog, including adversarial ones, in every regime of the budget. A mutation changes the budget or
+some masses or losses by powers of ten, removes or repeats outcomes, or rounds. Shrinking proposes
+fewer outcomes, guesses, private values and digits; delta debugging (A. Zeller, R. Hildebrandt, IEEE
+TSE 28 (2002)) removes halves first.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from discreet.problems.constraint import LeakageBudget
 from discreet.problems.problem import Problem
 
 _DIGITS = (1, 2, 3, 4, 6, 9)
-_DECADES = 4.0  # by how many powers of ten a mutation changes a budget, a mass or a loss
+_DECADES = 4.0  # powers of ten by which a mutation changes a budget, a mass or a loss
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A problem of one plain constraint by weights, which are not normalised.
+    """A problem with one unconditional constraint, stated by weights that are not normalised.
 
     weights  p(x_j, z_l) times their sum [n, N]
     losses   loss masses times the same sum [m, N]
-    amount   of the budget by `measure`
+    amount   of the budget, in the unit of `measure`
     """
 
     weights: Array
@@ -42,13 +42,15 @@ class Candidate:
 
     @classmethod
     def of(cls, problem: Problem) -> Candidate:
-        """A problem of one constraint, its largest weight scaled to 1."""
+        """Return the candidate of a problem with one constraint, with its largest weight scaled to
+        1.
+        """
         largest = problem.p_xz.max()
         budget = problem.terms[0].budget
         return cls(problem.p_xz / largest, problem.loss / largest, budget.amount, budget.measure)
 
     def problem(self) -> Problem | None:
-        """The problem; None if these numbers make none, or if there is no secret."""
+        """Return the problem; None if these numbers do not define one, or if nothing is private."""
         total = self.weights.sum()
         secret = np.count_nonzero(self.weights.any(axis=1)) > 1
         if not (secret and self.losses.size):
@@ -61,16 +63,18 @@ class Candidate:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Entries, then digits: of two candidates the one of lesser size is simpler."""
+        """The number of entries, then of digits; the smaller of two candidates is the
+        simpler one.
+        """
         numbers = [*self.weights.ravel().tolist(), *self.losses.ravel().tolist(), self.amount]
         return len(numbers), sum(map(_digits, numbers))
 
     def outcomes(self, kept: Any) -> Candidate:
-        """Only these outcomes."""
+        """Return the candidate with only these outcomes."""
         return replace(self, weights=self.weights[:, kept], losses=self.losses[:, kept])
 
     def rounded(self, digits: int) -> Candidate:
-        """Every number to so many significant digits."""
+        """Return the candidate with all numbers rounded to this number of significant digits."""
         return replace(
             self,
             weights=_rounded(self.weights, digits),
@@ -80,8 +84,9 @@ class Candidate:
 
 
 def drawn(measure: Measure, rng: np.random.Generator) -> Candidate:
-    """A small random candidate of few digits: masses over up to eight decades, some of them zero;
-    0/1 loss; budget 0 in one of four, else over eight decades below what the Bayes rule leaks.
+    """Return a small random candidate with few digits: masses over up to eight decades, some of
+    them zero; 0/1 loss; budget 0 in one of four cases, otherwise over eight decades below the
+    leakage of the Bayes rule.
     """
     n, m, outcomes = (int(rng.integers(2, most)) for most in (4, 4, 7))
     decades = float(rng.choice([1.0, 3.0, 8.0]))
@@ -97,7 +102,7 @@ def drawn(measure: Measure, rng: np.random.Generator) -> Candidate:
 
 
 def mutated(candidate: Candidate, rng: np.random.Generator) -> Candidate:
-    """The candidate with one to three random changes."""
+    """Return the candidate with one to three random changes."""
     for change in rng.choice(5, size=int(rng.integers(1, 4))).tolist():
         factor = 10.0 ** rng.uniform(-_DECADES, _DECADES)
         if change == 0:
@@ -119,14 +124,14 @@ def mutated(candidate: Candidate, rng: np.random.Generator) -> Candidate:
 
 
 def _some(shape: tuple[int, ...], rng: np.random.Generator) -> Any:
-    """Random entries, whole rows or whole columns."""
+    """Return a mask of random entries, whole rows or whole columns."""
     pattern = ((1, shape[1]), (shape[0], 1), shape)[int(rng.integers(3))]
     return np.broadcast_to(rng.random(pattern) < rng.choice([0.1, 0.5]), shape)
 
 
 def simpler(candidate: Candidate) -> Iterator[Candidate]:
-    """Candidates of lesser size: without some outcomes, a guess or a private value; with fewer
-    digits; with 0/1 losses.
+    """Iterate over smaller candidates: without some outcomes, a guess or a private value; with
+    fewer digits; with 0/1 losses.
     """
     count = candidate.weights.shape[1]
     everything = np.arange(count)
@@ -162,5 +167,5 @@ def _rounded(numbers: Array, digits: int) -> Array:
 
 
 def _digits(number: float) -> int:
-    """Significant digits of the shortest text of a number."""
+    """Return the number of significant digits in the shortest text of a number."""
     return len(f"{number!r}".partition("e")[0].replace(".", "").strip("0"))

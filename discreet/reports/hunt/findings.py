@@ -1,5 +1,5 @@
-"""What a hunt leaves in its folder: its state, and of the simplest find the instance, the exact
-bracket, a script and a draft of a report.
+"""The files of a hunt: its state, and for the simplest find the instance, the exact bracket, a
+script and a draft of a report.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from discreet.verification import verify
 _STATE = "hunt.json"
 _INSTANCES = tuple(f"instance{each.ending}" for each in FORMATS.values())
 NAMES = (_STATE, "report.md", "reproduce.py", *_INSTANCES)
-"""Every file that a hunt may write, beside the manifest."""
+"""Every file that a hunt may write, in addition to the manifest."""
 
-_LARGEST = 1 << 20  # bytes of a state
+_LARGEST = 1 << 20  # largest state, in bytes
 _LIMIT = 60.0  # seconds for examining a find, and for a script
 
 
 def save(folder: Path, quarry: Quarry, known: Progress, *, overwrite: bool = False) -> None:
-    """Write the state of a hunt, so that it can go on; raises FileError."""
+    """Write the state of a hunt, so that it can continue; raises FileError."""
     text = json.dumps(_record(quarry, known), indent=1) + "\n"
     write_folder(folder, {_STATE: text}, {"command": "discreet hunt"}, overwrite=overwrite)
 
@@ -77,8 +77,8 @@ def _asked(quarry: Quarry) -> dict[str, Any]:
 
 
 def resume(folder: Path, quarry: Quarry) -> Progress:
-    """Where the hunt of a folder stopped; nothing is known without one. Raises FileError for a hunt
-    that asked for something else, and for a file that is no state.
+    """Return where the hunt of a folder stopped; an empty progress without a state. Raises
+    FileError for a hunt with other options, and for a file that is not a state.
     """
     path = folder / _STATE
     if not path.exists():
@@ -109,7 +109,9 @@ def _candidate(stated: Mapping[str, Any]) -> Candidate:
 
 
 def examine(quarry: Quarry, candidate: Candidate) -> Find | None:
-    """The find of a candidate, in a process of its own; None if the claim is right this time."""
+    """Examine a candidate in a process of its own and return its find; None if the claim is right
+    this time.
+    """
     problem = candidate.problem()
     assert problem is not None  # it was found on one
     options = replace(quarry.options, time_limit=_LIMIT)
@@ -158,7 +160,7 @@ def _title(quarry: Quarry, find: Find) -> str:
 
 
 def _run(text: str) -> str:
-    """What a script prints, in a process of its own."""
+    """Return the output of a script, run in a process of its own."""
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch, "reproduce.py")
         path.write_text(text, encoding="utf-8")
@@ -176,10 +178,10 @@ def _run(text: str) -> str:
 
 
 def _report(quarry: Quarry, known: Progress, find: Find, title: str, output: str) -> Section:
-    """A draft of the report to the authors of the solver."""
+    """Return a draft of the report to the authors of the solver."""
     problem = find.solution.problem.in_arrays("a find")
     judged = find.solution.certificate
-    assert judged is not None  # it is wrong about something
+    assert judged is not None  # the claim is wrong about at least one of them
     exact = verify(problem, find.reference)
     term = problem.terms[0]
     facts = Facts(
@@ -239,7 +241,7 @@ def _reproduction(quarry: Quarry, output: str) -> str:
 
 
 def _stated(candidate: Candidate) -> str:
-    """The numbers of a candidate, as Python."""
+    """Return the numbers of a candidate as Python code."""
     return (
         "```text\n"
         f"weights = {candidate.weights.tolist()}  # p(x, z) times their sum\n"

@@ -20,7 +20,7 @@ from discreet.reports.hunt.search import SMALLEST_ERROR, Find
 from discreet.reports.measurements import Configuration
 
 LAST_LINE = re.compile(r"^wrong by (\S+)$", re.MULTILINE)
-"""What a script prints last: the relative excess over the budget, or of the error."""
+"""The last part of a script, which prints the relative excess over the budget, or of the error."""
 
 _HEAD = '''"""{title}
 
@@ -171,7 +171,7 @@ status, x = answer["info"]["infostring"], answer["x"]
 
 
 def script(find: Find, configuration: Configuration, options: Options, title: str) -> str | None:
-    """The script of a find; None if there is no recipe for the backend or its measure."""
+    """Return the script of a find; None without a recipe for the backend or its measure."""
     name = _recipe_name(configuration)
     term = find.solution.problem.terms[0]
     formula = _FORMULAS.get(str(term.measure))
@@ -198,7 +198,7 @@ def script(find: Find, configuration: Configuration, options: Options, title: st
 
 
 def library_of(configuration: Configuration) -> str | None:
-    """The library that the script of a backend imports."""
+    """Return the library that the script of a backend imports."""
     name = _recipe_name(configuration)
     return _RECIPES[name][0] if name in _RECIPES else None
 
@@ -210,13 +210,13 @@ def _recipe_name(configuration: Configuration) -> str:
 
 
 def _entries(matrix: Any) -> list[Any]:
-    """A sparse matrix for JSON: values, rows, columns, shape."""
+    """Return a sparse matrix for JSON: values, rows, columns, shape."""
     found = matrix.tocoo()
     return [found.data.tolist(), found.row.tolist(), found.col.tolist(), list(found.shape)]
 
 
 def _linear(lowered: Any) -> dict[str, Any]:
-    """The arrays of a linear program; JSON has Infinity in Python's reading."""
+    """Return the arrays of a linear program; Python's JSON reads Infinity."""
     arrays = lowered.program.linear_program()
     options = lowered.options
     return {
@@ -230,7 +230,7 @@ def _linear(lowered: Any) -> dict[str, Any]:
 
 
 def _cones(lowered: Any) -> dict[str, Any]:
-    """The cone program of the backend `clarabel`."""
+    """Return the cone program of the backend `clarabel`."""
     from discreet.measures.measure import Cone
 
     form = lowered.model
@@ -256,7 +256,9 @@ def _cones(lowered: Any) -> dict[str, Any]:
 
 
 def _compiled(lowered: Any) -> dict[str, Any]:
-    """What cvxpy passes to the solver of the backend `conic`, the estimator column by column."""
+    """Return the data that cvxpy passes to the solver of the backend `conic`, with the estimator
+    column by column.
+    """
     data = lowered.model.get_problem_data(solver=lowered.solver.upper())[0]
     dims = data["dims"]
     ecos = lowered.solver == "ecos"
@@ -303,11 +305,11 @@ _RECIPES: Mapping[str, _Recipe] = {
     "cvxpy scs": ("scs", "import scs", _SCS, _compiled),
     "cvxpy ecos": ("ecos", "import ecos", _ECOS, _compiled),
 }
-"""Backend -> library, its imports, the call of the solver, and what becomes its data."""
+"""Backend -> library, its imports, the call of the solver, and the function that makes its data."""
 
 
 def reproduced(output: str) -> float:
-    """By how much the answer of a script is wrong, from what it printed; nan if it printed
+    """Return by how much the answer of a script is wrong, from its output; nan if it printed
     nothing.
     """
     found = LAST_LINE.search(output)

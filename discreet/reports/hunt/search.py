@@ -1,14 +1,15 @@
-"""The search: a backend on many candidates, its claims compared with the truth, finds shrunk.
+"""The search of a hunt: a backend solves many candidates, its claims are compared with the truth,
+and finds are shrunk.
 
-A claim is *wrong* by the larger of two numbers, both of the backend's own answer, before any
-repair: the relative excess over the budget (at perfect privacy, the largest violation of an
-equation, which is a probability), and the relative excess of the error probability over the
-certified least one, or over a thousandth of the best constant guess's. It is a find if that is more
-than `MARGIN` times the gap that the backend was asked for. This is stricter than the judge, who
-also objects to rare guesses that reveal something.
+A claim is *wrong* by the larger of two numbers, both of the backend's own answer before any repair:
+the relative excess over the budget (under perfect privacy, the largest violation of an equation,
+which is a probability), and the relative excess of the error probability over the certified
+optimum, or over a thousandth of the best constant guess's error if that is larger. A candidate is a
+find if this number exceeds `MARGIN` times the gap that the backend was asked for. This criterion is
+stricter than the judge's, which also objects to rare guesses that reveal something.
 
 The search runs in a process of its own, which reports before every attempt. If a solver crashes or
-does not return, the process is replaced, and the next batch begins.
+does not return, the process is replaced and the next batch begins.
 """
 
 from __future__ import annotations
@@ -37,24 +38,26 @@ from discreet.reports.outputs import Watch
 from discreet.reports.statistics.claims import claims_success
 
 MARGIN = 10.0
-"""A claim counts as wrong beyond so many times the gap: a digit more than was asked for."""
+"""A claim counts as wrong beyond this multiple of the gap, one digit more than was requested."""
 
 SMALLEST_ERROR = 1e-3
-"""Of the best constant guess's: the excess of an error is never relative to less."""
+"""Relative to the error of the best constant guess: the excess of an error is never relative to
+less than this.
+"""
 
-_BATCH = 48  # random candidates of a batch, and as many mutated ones
+_BATCH = 48  # random candidates of a batch, and the same number of mutated ones
 _SHRUNK = 2  # finds of a batch that are shrunk, the simplest first
-_TRUTH_SECONDS = 2.0  # for certifying the least error probability
+_TRUTH_SECONDS = 2.0  # seconds for certifying the optimum
 
 
 @dataclass(frozen=True, eq=False)
 class Find:
     """A candidate on which the backend's claim is wrong.
 
-    solution   of the backend, judged
-    reference  certified
-    excess     relative, of the leakage over the budget
-    loss       relative, of the error probability over the certified upper bound
+    solution   the backend's answer, judged
+    reference  a certified answer
+    excess     relative excess of the leakage over the budget
+    loss       relative excess of the error probability over the certified upper bound
     """
 
     candidate: Candidate
@@ -71,10 +74,12 @@ class Find:
 
 @dataclass(frozen=True)
 class Tally:
-    """What a hunt has done.
+    """The counts of a hunt.
 
-    tried, claims, wrong   problems, claims of success, and wrong ones, without those of shrinking
-    ended                  how often the process ended: a crash, or an attempt that did not return
+    tried, claims, wrong   problems, claims of success, and wrong claims, not counting those of
+                           shrinking
+    ended                  number of times that the process ended: a crash, or an attempt that did
+                           not return
     batch                  number of the next batch
     """
 
@@ -88,7 +93,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Quarry:
-    """What is hunted: a solver configuration, how it is asked, and the seed of the candidates."""
+    """The target of a hunt: a solver configuration, its options, and the seed of the candidates."""
 
     configuration: Configuration
     options: Options
@@ -97,7 +102,7 @@ class Quarry:
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """The tally after a batch, and the simplest candidate on which a claim is wrong."""
+    """The tally after a batch, and the simplest candidate with a wrong claim."""
 
     tally: Tally
     best: Candidate | None = None
@@ -106,8 +111,8 @@ class Progress:
 def hunt(
     quarry: Quarry, seconds: float, start: Progress | None = None, watch: Watch | None = None
 ) -> Iterator[Progress]:
-    """Search for so many seconds, from where another hunt stopped; yields what is known after every
-    batch.
+    """Search for this number of seconds, continuing from where an earlier hunt stopped; yield the
+    progress after every batch.
     """
     refuse_unknown_names([quarry.configuration.backend])
     known = start or Progress(Tally())
@@ -137,8 +142,8 @@ def hunt(
 
 
 def serve(send: Callable[[Any], None], quarry: Quarry, known: Progress) -> None:
-    """Search without end; sends None before every attempt, and what is known after every batch."""
-    search = _Search(send, quarry, known)
+    """Search without end; send None before every attempt, and the progress after every batch."""
+    search = _Hunt(send, quarry, known)
     while True:
         search.batch()
         send(search.known)
@@ -150,7 +155,7 @@ def _words(known: Progress) -> str:
     return f"{tally.tried} problems, {tally.claims} claims, {tally.wrong} wrong{smallest}"
 
 
-class _Search:
+class _Hunt:
     """A search in this process."""
 
     def __init__(self, send: Callable[[Any], None], quarry: Quarry, known: Progress) -> None:
@@ -199,7 +204,7 @@ class _Search:
         self._failures = [*self._failures[-15:], candidate]
 
     def _claimed(self, problem: Problem) -> Solution | None:
-        """The backend's answer, judged; None unless the backend claims success."""
+        """Return the backend's answer, judged; None unless the backend claims success."""
         self._send(None)
         quarry = self._quarry
         attempt = run.attempt(problem, quarry.configuration.backend, quarry.options)
@@ -208,7 +213,7 @@ class _Search:
         return run.conclude(problem, attempt, quarry.options)
 
     def _shrunk(self, candidate: Candidate) -> Candidate:
-        """The simplest candidate that removing things leads to while the claim stays wrong."""
+        """Return the simplest candidate reached by removing parts while the claim stays wrong."""
         size = candidate.size
         able = capabilities()[self._quarry.configuration.backend]
         for smaller in simpler(candidate):
@@ -222,7 +227,7 @@ class _Search:
 
 
 def find_in(candidate: Candidate, solution: Solution, quarry: Quarry) -> Find | None:
-    """The find, if a claim of success is wrong; None if it is right, or if the truth is not
+    """Return the find if a claim of success is wrong; None if it is right, or if the truth is not
     certified.
     """
     if solution.status is Status.CERTIFIED:
@@ -252,8 +257,8 @@ def _drawn(
     with_catalog: bool,
     rng: np.random.Generator,
 ) -> Iterable[Candidate]:
-    """The candidates of a batch: small random ones; as many mutated ones, of failures if there are
-    any; and problems of the catalog, if they are asked for.
+    """Return the candidates of a batch: small random ones; the same number of mutated ones, of
+    earlier finds if there are any; and problems of the catalog, if requested.
     """
     others = able.measures.difference(CONDITIONAL, {"g-leakage", "sibson"})  # without parameters
     measures = list[Measure](map(measure_of, ("mutual-information", *sorted(others))))
@@ -269,12 +274,12 @@ def _drawn(
 
 
 def _is_plain(problem: Problem) -> bool:
-    """Whether it has one constraint, of one prior."""
+    """Return True if the problem has one constraint with one prior."""
     return len(problem.terms) == 1 and len(problem.terms[0].groups) == 1
 
 
 def _excess(judged: Certificate) -> float:
-    """Relative excess over the budget, of the answer as given."""
+    """Return the relative excess of the unrepaired answer over the budget."""
     term = judged.only
     if term.perfect:
         return judged.own_phi_residual

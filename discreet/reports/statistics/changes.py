@@ -1,15 +1,16 @@
-"""What changed between two studies, beyond the noise: pairs of trials of one task and one solver
+"""Changes between two studies beyond the noise, from pairs of trials of one task and one solver
 configuration.
 
-A claim that became wrong, a task that is no longer certified and one that now is are facts, unless
-a time limit decided: an answer that needed more than half of its limit may miss it by chance.
+A claim that became wrong, a task that is no longer certified and a task that is newly certified are
+facts, unless a time limit decided: an answer that needed more than half of its limit may miss it by
+chance.
 
-A time counts where the control, before and after the attempt, took within 5 % of its median over
-both studies. The noise is that of an A/A test: the factor between two halves of the repeats of one
+A time counts if the control, before and after the attempt, took within 5 % of its median over both
+studies. The noise is that of an A/A test: the factor between two halves of the repeats of one
 trial. A configuration is slower if most of its tasks are, by a sign test at a level of 5 % for all
-configurations together, and their median factor is beyond the 95th percentile of the noise of
-either study. A single task is slower if each of its timings is slower than all before, by a factor
-of at least `LARGE` and more than the largest of the noise.
+configurations together, and if their median factor exceeds the 95th percentile of the noise of
+either study. A single task is slower if each of its timings is slower than all earlier ones, by a
+factor of at least `LARGE` that also exceeds the largest noise.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from discreet.reports.statistics.claims import claims_success
 from discreet.reports.statistics.trials import Trial, comparable, control_of, trials
 
 LARGE = 2.0
-"""The least factor between the times of a single task that is called a change."""
+"""Smallest factor between the times of a single task that counts as a change."""
 
 _LEVEL = 0.05
 _WITHIN_LIMIT = 0.5
@@ -34,8 +35,8 @@ _WITHIN_LIMIT = 0.5
 
 @dataclass(frozen=True)
 class Change:
-    """What changed: `wrong`, `worse` or `better`; of a configuration on an instance at a gap, or on
-    all (an empty instance, gap 0).
+    """A change: `wrong`, `worse` or `better`, of a configuration on an instance at a gap, or on all
+    instances (an empty instance, gap 0).
     """
 
     kind: str
@@ -46,9 +47,9 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Pair:
+class TrialPair:
     """One solver configuration on one task before and after. `timed`: whether both have certified
-    answers whose times may be compared.
+    answers with comparable times.
     """
 
     before: Trial
@@ -67,22 +68,22 @@ class Changes:
 
     noise     the factor that a change of a configuration must exceed; nan if nothing was repeated,
               so that no times are compared
-    only_before, only_after   how many trials are in one study alone
+    only_before, only_after   number of trials that only one study has
     """
 
     changes: tuple[Change, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[TrialPair, ...]
     noise: float
     only_before: int
     only_after: int
 
     def of(self, kind: str) -> list[Change]:
-        """Those of one kind."""
+        """Return the changes of one kind."""
         return [each for each in self.changes if each.kind == kind]
 
 
 def changes_between(before: Sequence[Measurement], after: Sequence[Measurement]) -> Changes:
-    """What became wrong, worse or better from one study to the other."""
+    """Return what became wrong, worse or better from the first study to the second."""
     control = control_of([*before, *after])
     old, new = (
         {(each.task, each.label): each for each in trials(rows, control) if each.tried}
@@ -90,7 +91,7 @@ def changes_between(before: Sequence[Measurement], after: Sequence[Measurement])
     )
     noise = max(noise_floor(old.values()), noise_floor(new.values()))
     pairs = tuple(
-        Pair(
+        TrialPair(
             old[key],
             new[key],
             not math.isnan(noise)
@@ -121,14 +122,16 @@ def changes_between(before: Sequence[Measurement], after: Sequence[Measurement])
 
 
 def is_wrong(trial: Trial) -> bool:
-    """Whether a claim of success is not certified, or `verify` contradicts a certificate."""
+    """Return True if a claim of success is not certified, or if `verify` contradicts a
+    certificate.
+    """
     return any(
         row.contradictions or (claims_success(row.claimed) and not row.certified)
         for row in trial.rows
     )
 
 
-def _of_accuracy(pair: Pair) -> list[Change]:
+def _of_accuracy(pair: TrialPair) -> list[Change]:
     was, now = pair.before, pair.after
     statuses = f"{_statuses(was)} → {_statuses(now)}"
     if is_wrong(now) and not is_wrong(was):
@@ -142,13 +145,13 @@ def _of_accuracy(pair: Pair) -> list[Change]:
 
 
 def _by_chance(was: Trial, now: Trial) -> bool:
-    """Whether a time limit decided between two trials of which one succeeded."""
+    """Return True if a time limit decided between two trials of which one succeeded."""
     solved, other = (now, was) if now.success else (was, now)
     late = any(row.status is Status.TIMED_OUT for row in other.rows)
     return late and solved.seconds > _WITHIN_LIMIT * min(solved.limit, other.limit)
 
 
-def _of_configurations(pairs: Sequence[Pair], noise: float) -> list[Change]:
+def _of_configurations(pairs: Sequence[TrialPair], noise: float) -> list[Change]:
     timed = group_by((pair for pair in pairs if pair.timed), lambda pair: pair.after.label)
     found = []
     for label, own in timed.items():
@@ -165,12 +168,14 @@ def _of_configurations(pairs: Sequence[Pair], noise: float) -> list[Change]:
 
 
 def _sign_test(most: int, count: int) -> float:
-    """The two-sided probability that so many of `count` fair coins fall alike."""
+    """Return the two-sided probability that at least this many of `count` fair coins show the same
+    side.
+    """
     tail = sum(math.comb(count, k) for k in range(most, count + 1))
     return min(1.0, 2.0 * tail / 2.0**count)
 
 
-def _of_time(pair: Pair, least: float) -> list[Change]:
+def _of_time(pair: TrialPair, least: float) -> list[Change]:
     if not pair.timed or max(pair.factor, 1.0 / pair.factor) <= least:
         return []
     slower = pair.factor > 1.0
