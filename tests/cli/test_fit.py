@@ -319,7 +319,7 @@ def test_labels_that_are_none_are_refused(tmp_path, cells, complaint):
 
 def test_what_is_no_rule_or_lacks_a_column_is_refused(place, tmp_path):
     people = str(place / "people.csv")
-    assert "no folder with a rule" in refused(f"predict {people} {people}")
+    assert "not a folder with a rule" in refused(f"predict {people} {people}")
     assert "say what is what" in refused(f"evaluate {people}")
     assert "say where with --out" in refused(f"predict {place / 'rule'} {people} --json")
     less = tmp_path / "less.csv"

@@ -78,7 +78,7 @@ def test_publish_alone_writes_the_snapshot_alone(tmp_path):
     ("arguments", "said"),
     [
         ("nowhere", "there are no results at 'nowhere'"),
-        ("mine.html", "no file of results by its name"),
+        ("mine.html", "not a file of results by its name"),
         ("broken.csv", "column"),
         ("empty.csv", "hold no finished attempts"),
         ("--asv nowhere", "is not a folder; give the results_dir"),

@@ -101,7 +101,7 @@ def test_what_is_no_solved_table_is_refused(solution, tmp_path):
     for given, said in (
         (plain, "not made from a table"),
         (tmp_path / "plain.npz", "not made from a table"),
-        (5, "5 is no solution"),
+        (5, "5 is not a solution"),
         (ds.solve(solution.problem, "highs"), "holds no answer: unsupported"),
     ):
         with pytest.raises(InputError, match=said):

@@ -184,7 +184,7 @@ def test_results_that_are_not_there_or_not_ours(tmp_path):
     (tmp_path / "empty").mkdir()
     for name, said in {
         "nowhere.csv": "there are no results",
-        "notes.txt": "no file of results",
+        "notes.txt": "not a file of results",
         "wrong.parquet": "cannot read",
         "empty": "not the folder of a study",
         "nul\0l": "cannot be read|there are no results",
