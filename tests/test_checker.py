@@ -421,7 +421,9 @@ def test_the_page_names_a_measure_that_it_does_not_check(page, tmp_path):
     problem = ds.problems.paper_single(bins=16, budget=0.01).with_budget(0.01, measure="chi-square")
     pair = certificate(tmp_path, problem)
     choose(page, tmp_path / "other", pair, "This page does not check chi-square.")
+    assert page.locator(".verdict.good").count() == 0
     choose(page, tmp_path / "none", [b"no file", b"nor this"], "These files cannot be checked")
+    assert page.locator(".verdict.good").count() == 0
 
 
 def test_files_are_dropped_in_any_order(page, tmp_path):
