@@ -105,7 +105,8 @@ SLURM = {
     "sbatch": """
         export SLURM_JOB_ID=$$ SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_NTASKS=1 SLURM_JOB_NUM_NODES=1
         cp "$1" "$QUEUE/submitted"
-        (sh "$1"; touch "$QUEUE/over-$SLURM_JOB_ID") > /dev/null 2>&1 &
+        cp "$1" "$QUEUE/script-$SLURM_JOB_ID"
+        (sh "$QUEUE/script-$SLURM_JOB_ID"; touch "$QUEUE/over-$SLURM_JOB_ID") > /dev/null 2>&1 &
         echo "Submitted batch job $SLURM_JOB_ID\"""",
     "srun": """
         while :; do case "$1" in --output|--error) shift 2;; -*) shift;; *) break;; esac; done
@@ -117,8 +118,9 @@ SLURM = {
         done""",
     "scancel": """echo "$@" >> "$QUEUE/cancelled\"""",
 }
-"""What submitit calls of SLURM: here a job begins at once, and of one that is over it is said that
-it ran out of memory.
+"""What submitit calls of SLURM: here a job begins at once from a copy of its script, since submitit
+moves the script as soon as `sbatch` returns; of one that is over it is said that it ran out of
+memory.
 """
 
 
