@@ -46,11 +46,11 @@ class Precision:
                 the second error is the loss from aggregation; in sweeps rule and duals are both
                 inexact; for densities it is the part that the subdivision leaves undecided
     rounding    ρ, of the budget: change of the leakage if a law is rounded once; 0 if the budget is
-                0 or inf
-    undercut    of the budget: reduction of the budget that iterations aim at. 8 ρ for the three
+                0 or inf. The largest of all constraints
+    undercuts   of each budget: reduction of the budget that iterations aim at. 8 ρ for the three
                 roundings of an answer (its columns, its masses, their sums: each at most 2 ρ, and 2
                 ρ as a margin), and 2⁻⁴⁰ for the excess that an iteration may leave when it stops.
-                At most half of the budget
+                At most half of the budget. `undercut` is the largest
     summed      the reduction for tie classes of any number of outcomes: 16 ρ more, since the error
                 of sums over many millions of outcomes, added up in chunks, is up to about 8 u
     vertex      the first reduction for a vertex: 4 ρ + 2⁻⁴⁴, since its masses are rounded and added
@@ -138,7 +138,7 @@ class Precision:
     bracket: float
     small: float
     rounding: float
-    undercut: float
+    undercuts: tuple[float, ...]
     summed: float
     vertex: float
     inside = 2.0**-44
@@ -178,25 +178,24 @@ class Precision:
     @classmethod
     def of(cls, problem: Constrained, gap: float) -> Precision:
         """Return the policy for a problem of any kind and the requested relative gap."""
-        return cls._rounded(max(_rounding(term, problem.p_x) for term in problem.terms), gap)
-
-    @classmethod
-    def at(cls, problem: Constrained, number: int, gap: float) -> Precision:
-        """Return the policy for one of several constraints."""
-        return cls._rounded(_rounding(problem.terms[number], problem.p_x), gap)
-
-    @classmethod
-    def _rounded(cls, rounding: float, gap: float) -> Precision:
         bracket = max(2.0**-43, gap / 4)
+        roundings = [_rounding(term, problem.p_x) for term in problem.terms]
+        undercuts = tuple([min(0.5, 2.0**-40 + 8.0 * each) for each in roundings])
+        rounding = max(roundings)
         return cls(
             gap=gap,
             bracket=bracket,
             small=max(2.0**-43, bracket / 4),
             rounding=rounding,
-            undercut=min(0.5, 2.0**-40 + 8.0 * rounding),
+            undercuts=undercuts,
             summed=min(0.5, 2.0**-40 + 24.0 * rounding),
             vertex=min(0.5, 2.0**-44 + 4.0 * rounding),
         )
+
+    @property
+    def undercut(self) -> float:
+        """The largest reduction, which is the only one if there is one constraint."""
+        return max(self.undercuts)
 
     @property
     def unresolved(self) -> bool:

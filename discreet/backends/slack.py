@@ -32,7 +32,6 @@ def _keeps(problem: Problem, number: int, term: Term, precision: Precision) -> b
         return all(distance_from_private(group) <= Precision.private for group in groups)
     if term.budget.oblivious:
         return True  # summing in another order may change the leakage by up to the undercut
-    undercut = Precision.at(problem, number, precision.gap).undercut
-    most = term.budget.amount * (1.0 + undercut)
+    most = term.budget.amount * (1.0 + precision.undercuts[number])
     leakages = (problem.bayes_law.leakages[number], problem.bayes_leakages[number])
     return bool(max(leakages) <= most)

@@ -57,14 +57,14 @@ class LeakageBudget:
         named = "" if self.measure == MUTUAL_INFORMATION else f" of {self.measure}"
         return f"{_with_unit(self.amount, self.measure)}{named}"
 
-    @property
+    @cached_property
     def perfect(self) -> bool:
         """True for perfect privacy: Ŷ must be independent of X. This is budget 0, except for
         measures of the gain of an adversary.
         """
         return self.amount == 0.0 and self.measure.separates
 
-    @property
+    @cached_property
     def oblivious(self) -> bool:
         """True if the leakage is not constrained."""
         return math.isinf(self.amount)
@@ -106,12 +106,12 @@ class Term:
         """The measure of leakage of this constraint."""
         return self.budget.measure
 
-    @property
+    @cached_property
     def level(self) -> float:
         """B: the level of the budget, rounded upward."""
         return self.measure.level(self.budget.amount)
 
-    @property
+    @cached_property
     def priced(self) -> bool:
         """True if the budget has a multiplier: it is neither perfect privacy nor unlimited."""
         return not (self.budget.perfect or self.budget.oblivious)

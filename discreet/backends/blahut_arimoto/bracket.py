@@ -114,8 +114,7 @@ class Outcomes:
         group = np.repeat(np.arange(sizes.size), sizes)
         term = np.repeat(np.arange(len(terms)), counts)
         budget = np.array([each.budget.amount for each in terms])
-        numbers = range(len(terms))
-        undercut = np.array([Precision.at(problem, number, gap).undercut for number in numbers])
+        undercut = np.array(Precision.of(problem, gap).undercuts)
         return cls(
             cost=problem.loss / mass,
             mass=mass,

@@ -181,8 +181,7 @@ def _block(
     """Return the block of a group of rows of a constraint, and its features [k, N]."""
     mass = problem.p_z
     measure = problem.terms[number].measure
-    undercut = Precision.at(problem, number, precision.gap).undercut
-    level = problem.terms[number].level * (1.0 - undercut)
+    level = problem.terms[number].level * (1.0 - precision.undercuts[number])
     p_x = problem.p_x[group]
     share = np.ones(problem.N)
     if measure.conditional:

@@ -56,35 +56,51 @@ class _Group:
     """A group of rows with a prior of its own, and the masses of guesses in it.
 
     number    index of its term
-    p_x       prior within the group                        [k]
-    certain   masses of guesses from the labels             [m]
-    by_mass   derivatives of the masses by each share       [F, m]
-    by_joint  derivatives of the joint law by each share    [F, m, k]
-    never     guesses that never occur                      [m]
+    p_x       prior within the group                              [k]
+    level     B of its term, not rounded upward
+    certain   masses of guesses from the labels                   [m]
+    by_mass   derivatives of the masses by each share             [F, m]
+    by_joint  derivatives of the joint law by each share          [F, m, k]
+    by_ratio  derivatives of the deviation over the prior         [F, m, k]
+    never     guesses that never occur                            [m]
     """
 
     number: int
     term: Term
     rows: slice
     p_x: Array
+    level: float
     certain: Array
     by_mass: Array
     by_joint: Array
+    by_ratio: Array
     never: NDArray[np.bool_]
+
+    @property
+    def for_each_guess(self) -> bool:
+        """True if every guess has a budget of its own."""
+        return self.term.measure.scope is Scope.POSTERIOR
+
+
+@dataclass(frozen=True, eq=False)
+class _GroupState:
+    """The masses [m] of a group at given shares, x = r − 1 and the slopes of its measure [m, k],
+    and G(x) [m].
+    """
+
+    mass: Array
+    x: Array
+    slope: Array
+    excess: Array
 
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """The quantities that Newton's method needs at given shares.
-
-    For each group: masses [m], x = r − 1 and the slopes of the measure [m, k], and G(x) [m]. Also
-    the leakage that each budget bounds.
+    """What Newton's method needs at given shares: the state of each priced group, and the leakage
+    that each budget bounds.
     """
 
-    masses: list[Array]
-    ratios: list[Array]
-    slopes: list[Array]
-    excesses: list[Array]
+    groups: list[_GroupState]
     levels: dict[_Budget, float]
 
 
@@ -131,6 +147,7 @@ class Vertex:
         self._effect = effect / self._size[:, None]
         self._certain = certain @ problem.deviations.T
         self._groups = list(self._grouped(certain, tied, moves))
+        self._priced = [group for group in self._groups if group.term.priced]
         # rows of secrets under perfect privacy [n]
         self._exact = np.zeros(problem.n, dtype=np.bool_)
         for term in problem.terms:
@@ -146,10 +163,21 @@ class Vertex:
                 if len(term.groups) > 1:
                     mass = self._problem.p_xz[rows].sum(axis=0)
                 by_mass = moves * mass[tied, None]
-                by_joint = self._by_deviation[:, :, rows] + by_mass[:, :, None] * prior
+                by_deviation = self._by_deviation[:, :, rows]
+                by_joint = by_deviation + by_mass[:, :, None] * prior
                 masses = certain @ mass
-                never = (masses == 0.0) & ~by_mass.any(axis=0)
-                yield _Group(number, term, rows, prior, masses, by_mass, by_joint, never)
+                yield _Group(
+                    number,
+                    term,
+                    rows,
+                    prior,
+                    exact_level(term),
+                    masses,
+                    by_mass,
+                    by_joint,
+                    by_deviation / prior,
+                    (masses == 0.0) & ~by_mass.any(axis=0),
+                )
 
     # -- columns and laws
     # ----------------------------------------------------------------------------------------------
@@ -174,15 +202,22 @@ class Vertex:
         change = shares @ self._by_deviation.reshape(shares.size, -1)
         return np.asarray(self._certain + change.reshape(self._certain.shape))
 
-    def _laws(self, shares: Array) -> Iterator[tuple[_Group, OutputLaw]]:
-        """Iterate over the groups and their laws."""
+    def _sums(self, shares: Array, groups: list[_Group]) -> Iterator[tuple[Array, Array]]:
+        """Iterate over the masses [m] and the deviations [m, k] of groups."""
         deviation = self._deviation(shares)
-        for group in self._groups:
+        for group in groups:
             part = deviation[:, group.rows]
             # A rounding error of the row sums would raise the price of a guess everywhere.
             part = part - part.sum(axis=1)[:, None] * group.p_x
-            mass = group.certain + shares @ group.by_mass
-            yield group, OutputLaw(mass, part, group.p_x, measure=group.term.measure)
+            yield group.certain + shares @ group.by_mass, part
+
+    def _laws(self, columns: Array) -> list[OutputLaw]:
+        """Return the law of each group for columns of the ties [m, K]."""
+        sums = self._sums(columns[self._guesses, self._places], self._groups)
+        return [
+            OutputLaw(mass, deviation, group.p_x, measure=group.term.measure)
+            for group, (mass, deviation) in zip(self._groups, sums, strict=True)
+        ]
 
     def near(self, deviation: Array) -> Array | None:
         """Return columns [m, K] close to the start whose law has approximately this deviation [m,
@@ -223,8 +258,7 @@ class Vertex:
         """
         shares = columns[self._guesses, self._places]
         if self._problem.perfect:
-            at = self._private(shares, tilt)
-            return None if at is None else self._point(self.columns(at.shares), at, tilt)
+            return self._private(shares, tilt)
         at = self._begin(np.maximum(shares, Precision.settled), tilt, multipliers)
         inside = precision.vertex
         while at is not None and inside < 1.0:
@@ -232,22 +266,24 @@ class Vertex:
             if at is None:
                 return None
             columns = self.columns(at.shares)
-            excess = self._excess(columns[self._guesses, self._places])
+            laws = self._laws(columns)
+            excess = self._excess(laws)
             if excess <= 0.0:
-                return self._point(columns, at, tilt)
+                return self._point(columns, laws, at, tilt)
             inside = 2.0 * (inside + excess)
         return None
 
-    def _private(self, shares: Array, tilt: Array) -> _Iterate | None:
-        """Return shares after one more solution for the remaining deviation of the law; None if
-        there are too few ties to cancel it.
+    def _private(self, shares: Array, tilt: Array) -> Point | None:
+        """Return the point of shares after one more solution for the remaining deviation of the
+        law; None if there are too few ties to cancel it.
 
         The equations of each guess are divided by its mass, so that a rare guess becomes as private
         as a frequent one.
         """
         scale = self._scale.reshape(self._certain.shape).copy()
-        for group, law in self._laws(shares):
-            scale[:, group.rows] *= np.where(law.mass > 0.0, law.mass, 1.0)[:, None]
+        for group in self._groups:
+            mass = group.certain + shares @ group.by_mass
+            scale[:, group.rows] *= np.where(mass > 0.0, mass, 1.0)[:, None]
         effect = self._by_deviation.reshape(shares.size, -1) / scale.ravel()
         size = sizes(effect)
         residual = self._deviation(shares).ravel()
@@ -256,13 +292,13 @@ class Vertex:
             return None
         shares = shares + step / size
         columns = self.columns(shares)
-        laws = [law for _, law in self._laws(columns[self._guesses, self._places])]
+        laws = self._laws(columns)
         leaks = max(phi_residual(law) for law in laws)
         if not leaks <= Precision.leak_free or max(map(distance_from_private, laws)) > (
             Precision.private
         ):
             return None
-        return _Iterate(shares, {}, tilt)
+        return self._point(columns, laws, _Iterate(shares, {}, tilt), tilt)
 
     # -- which budgets bind
     # ----------------------------------------------------------------------------------------------
@@ -308,20 +344,23 @@ class Vertex:
         if guess < 0:
             return float(multipliers[number]), 1.0
         place = self._place(number)
-        group = self._groups[place]
-        mass = float(state.masses[place][guess])
-        weights = mass * group.p_x * (1.0 + state.ratios[place][guess])
-        slope = state.slopes[place][guess]
+        group = self._priced[place]
+        at = state.groups[place]
+        mass = float(at.mass[guess])
+        weights = mass * group.p_x * (1.0 + at.x[guess])
+        slope = at.slope[guess]
         spread = weights * (slope - weights @ slope / weights.sum())
         along = float(spread @ slope)
         return float(spread @ tilt[guess, group.rows]) / max(along, Precision.nonzero), mass
 
     def _place(self, number: int) -> int:
-        """Return the index of the first group of a term, its only group if guesses have budgets."""
-        return next(k for k, group in enumerate(self._groups) if group.number == number)
+        """Return the place of the first priced group of a term, its only group if guesses have
+        budgets.
+        """
+        return next(k for k, group in enumerate(self._priced) if group.number == number)
 
     def _level(self, budget: _Budget) -> float:
-        return exact_level(self._problem.terms[budget[0]])
+        return self._priced[self._place(budget[0])].level
 
     def _bound(self, at: _Iterate, inside: float) -> _Iterate | None:
         """Solve the equations and determine which budgets bind. Levels aim inside the budgets by
@@ -354,28 +393,26 @@ class Vertex:
 
     def _state(self, shares: Array) -> _State | None:
         """Return the state at given shares; None outside the domain."""
-        state = _State([], [], [], [], dict.fromkeys(self._budgets, 0.0))
-        for group, law in self._laws(shares):
-            mass = law.mass + group.never  # any number works for a guess that never occurs
-            x = np.zeros_like(law.deviation)
-            if not group.term.budget.perfect:
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    x = law.deviation / (mass[:, None] * group.p_x)
-                if not (mass.min() > 0.0 and x.min() >= -1.0 - Precision.settled):
-                    return None
-                x = np.maximum(x, -1.0)
+        groups = []
+        levels = dict.fromkeys(self._budgets, 0.0)
+        sums = self._sums(shares, self._priced)
+        for group, (mass, deviation) in zip(self._priced, sums, strict=True):
+            mass = mass + group.never  # any number works for a guess that never occurs
+            if not mass.min() > 0.0:
+                return None
+            x = deviation / (mass[:, None] * group.p_x)
+            if not x.min() >= -1.0 - Precision.settled:
+                return None
+            x = np.maximum(x, -1.0)
             measure = group.term.measure
-            state.masses.append(mass)
-            state.ratios.append(x)
-            state.slopes.append(measure.slope(x, group.p_x))
-            excess = np.where(group.never, 0.0, measure.excess(x, group.p_x))
-            state.excesses.append(excess)
-            if group.term.priced and measure.scope is Scope.POSTERIOR:
+            excess = measure.excess(x, group.p_x)
+            groups.append(_GroupState(mass, x, measure.slope(x, group.p_x), excess))
+            if group.for_each_guess:
                 for guess, level in enumerate(excess.tolist()):
-                    state.levels[group.number, guess] = level
-            elif group.term.priced:
-                state.levels[group.number, -1] += float(mass @ excess)
-        return state
+                    levels[group.number, guess] = level
+            else:
+                levels[group.number, -1] += float(mass @ excess)
+        return _State(groups, levels)
 
     def _newton(self, at: _Iterate, inside: float) -> _Iterate | None:
         """Return the solution by Newton's method; None if it does not converge.
@@ -437,10 +474,10 @@ class Vertex:
         """
         unused_parts = []
         for budget in at.binding:
-            unused = self._level(budget) * (1.0 - inside) - state.levels[budget]
             number, guess = budget
-            mass = 1.0 if guess < 0 else state.masses[self._place(number)][guess]
-            unused_parts.append(unused * mass)
+            place = self._place(number)
+            unused = self._priced[place].level * (1.0 - inside) - state.levels[budget]
+            unused_parts.append(unused if guess < 0 else unused * state.groups[place].mass[guess])
         return np.array(unused_parts)
 
     def _curved(
@@ -452,7 +489,7 @@ class Vertex:
         count = at.shares.size
         gradients = np.zeros((len(at.binding), count))
         curvature = np.zeros((count, count))
-        for k, group in enumerate(self._groups):
+        for group, here in zip(self._priced, state.groups, strict=True):
             binding = [
                 (row, guess, price / unit)
                 for row, ((number, guess), price) in enumerate(at.binding.items())
@@ -460,31 +497,28 @@ class Vertex:
             ]
             if not binding:
                 continue
-            measure = group.term.measure
-            x = state.ratios[k]
-            mass = state.masses[k]
-            slope = state.slopes[k]
-            if measure.scope is Scope.POSTERIOR:
-                level = exact_level(group.term) * (1.0 - inside)
-                slope = slope + (state.excesses[k] - level)[:, None]
+            slope = here.slope
+            if group.for_each_guess:
+                slope = slope + (here.excess - group.level * (1.0 - inside))[:, None]
             along = (group.by_joint * slope).sum(axis=2)
-            weights = np.zeros(mass.size)
+            weights = np.zeros(here.mass.size)
             for row, guess, price in binding:
                 gradients[row] += along.sum(axis=1) if guess < 0 else along[:, guess]
                 weights[slice(None) if guess < 0 else guess] = price
-            bend, pull = measure.curvature(x, group.p_x)
-            change = self._by_deviation[:, :, group.rows] / group.p_x
-            change = (change - x * group.by_mass[:, :, None]) / mass[:, None]
-            bent = (change * (bend * (weights * mass)[:, None])).reshape(count, -1)
+            bend, pull = group.term.measure.curvature(here.x, group.p_x)
+            change = (group.by_ratio - here.x * group.by_mass[:, :, None]) / here.mass[:, None]
+            weights *= here.mass
+            bent = (change * (bend * weights[:, None])).reshape(count, -1)
             curvature += bent @ change.reshape(count, -1).T
-            pulled = (change * pull).sum(axis=2) * np.sqrt(weights * mass)
-            curvature -= pulled @ pulled.T
+            if pull.any():
+                pulled = (change * pull).sum(axis=2) * np.sqrt(weights)
+                curvature -= pulled @ pulled.T
         return gradients, curvature
 
     # -- the answer
     # ----------------------------------------------------------------------------------------------
 
-    def _excess(self, shares: Array) -> float:
+    def _excess(self, laws: list[OutputLaw]) -> float:
         """Return the largest relative excess over a budget; inf if a secret under perfect privacy
         leaks.
 
@@ -493,7 +527,7 @@ class Vertex:
         """
         perturbation = Precision.leak_free if self._any_exact else Precision.entry
         ceilings = np.zeros(len(self._problem.terms))
-        for group, law in self._laws(shares):
+        for group, law in zip(self._groups, laws, strict=True):
             if group.term.budget.perfect and distance_from_private(law) > Precision.private:
                 return math.inf
             if group.term.priced:
@@ -506,32 +540,37 @@ class Vertex:
             default=-math.inf,
         )
 
-    def _point(self, columns: Array, at: _Iterate, tilt: Array) -> Point | None:
-        """Return the columns with the cheapest tilt that equalises the losses of ties."""
-        state = self._state(columns[self._guesses, self._places])
-        if state is None:
-            return None
+    def _point(
+        self, columns: Array, laws: list[OutputLaw], at: _Iterate, tilt: Array
+    ) -> Point | None:
+        """Return the columns with the cheapest tilt that equalises the losses of ties; None if a
+        guess that occurs has no mass.
+        """
         multipliers = no_multipliers(self._problem.terms)
         duals = np.zeros_like(tilt)
         ratios = np.zeros_like(tilt)
         joint = np.zeros_like(tilt)
-        for k, group in enumerate(self._groups):
+        for group, law in zip(self._groups, laws, strict=True):
             rows = group.rows
             if group.term.budget.perfect:
                 duals[:, rows] = at.exact[:, rows] - (at.exact[:, rows] @ group.p_x)[:, None]
                 joint[:, rows] = group.p_x
                 continue
-            masses = np.maximum(state.masses[k], Precision.nonzero)[:, None]
-            ratios[:, rows] = np.maximum(state.ratios[k], UNIT / masses - 1.0)
+            mass = law.mass + group.never  # any number works for a guess that never occurs
+            if not mass.min() > 0.0:
+                return None
+            masses = np.maximum(mass, Precision.nonzero)[:, None]
+            ratios[:, rows] = np.maximum(law.ratio_minus_one(), UNIT / masses - 1.0)
             joint[:, rows] = masses * (1.0 + ratios[:, rows]) * group.p_x
             if group.term.measure.scope is Scope.TOTAL:
                 multipliers[group.number] = at.binding.get((group.number, -1), 0.0)
             price = multipliers[group.number]
             prices = [at.binding.get((group.number, guess), price) for guess in range(len(tilt))]
-            duals[:, rows] = np.array(prices)[:, None] * state.slopes[k]
+            slope = group.term.measure.slope(law.ratio_minus_one(), group.p_x)
+            duals[:, rows] = np.array(prices)[:, None] * slope
             if group.never.any():
                 own = tilt[group.never, rows]
-                over = group.term.measure.ceiling(own, group.p_x, price, exact_level(group.term))
+                over = group.term.measure.ceiling(own, group.p_x, price, group.level)
                 duals[group.never, rows] = own - over[:, None]
         equal = self._equal(duals, joint, ratios)
         return None if equal is None else Point(columns, equal, multipliers)
@@ -593,8 +632,7 @@ def proven_width(problem: Problem, at: Point, precision: Precision) -> float:
             losses -= over[:, None] * mass
             wasted += float(group.mass @ over)
         if term.priced and price > 0.0:
-            undercut = Precision.at(problem, number, precision.gap).undercut
-            wasted += price * max(0.0, term.level * (1.0 - undercut) - level)
+            wasted += price * max(0.0, term.level * (1.0 - precision.undercuts[number]) - level)
     losses -= losses.min(axis=0)
     error = max(float(np.vdot(at.columns, problem.loss)), Precision.nonzero)
     return abs(wasted + float(np.vdot(at.columns, losses))) / error
