@@ -48,7 +48,6 @@ from discreet.problems.problem import Problem
 _Index = NDArray[np.intp]
 _STEPS = 14  # most steps of Newton's method, which takes four to seven from a good start
 _CHANGES = 6  # most changes of the set of binding budgets
-_Budget = tuple[int, int]  # a term, and a guess or −1 for all guesses
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +55,9 @@ class _Group:
     """A group of rows with a prior of its own, and the masses of guesses in it.
 
     number    index of its term
+    budgets   places of its budgets among all that have a price: one, or one for each guess; none
+              under perfect privacy and without a limit
     p_x       prior within the group                              [k]
-    level     B of its term, not rounded upward
     certain   masses of guesses from the labels                   [m]
     by_mass   derivatives of the masses by each share             [F, m]
     by_joint  derivatives of the joint law by each share          [F, m, k]
@@ -68,8 +68,8 @@ class _Group:
     number: int
     term: Term
     rows: slice
+    budgets: slice
     p_x: Array
-    level: float
     certain: Array
     by_mass: Array
     by_joint: Array
@@ -96,22 +96,24 @@ class _GroupState:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """What Newton's method needs at given shares: the state of each priced group, and the leakage
-    that each budget bounds.
+    """What Newton's method needs at given shares: the state of each priced group, the leakage that
+    each budget bounds, and the mass of the guesses that it applies to [B].
     """
 
     groups: list[_GroupState]
-    levels: dict[_Budget, float]
+    leakages: Array
+    masses: Array
 
 
 @dataclass(frozen=True, eq=False)
 class _Iterate:
-    """Shares [F], prices of the binding budgets, tilts [m, n] of secrets under perfect privacy, and
-    the state of the shares if it is known.
+    """Shares [F], which budgets bind and their prices, 0 for the others [B], tilts [m, n] of
+    secrets under perfect privacy, and the state of the shares if it is known.
     """
 
     shares: Array
-    binding: dict[_Budget, float]
+    binds: NDArray[np.bool_]
+    prices: Array
     exact: Array
     state: _State | None = None
 
@@ -148,15 +150,22 @@ class Vertex:
         self._certain = certain @ problem.deviations.T
         self._groups = list(self._grouped(certain, tied, moves))
         self._priced = [group for group in self._groups if group.term.priced]
+        # B of each budget, not rounded upward
+        self._levels = np.zeros(self._groups[-1].budgets.stop)
+        for group in self._priced:
+            self._levels[group.budgets] = exact_level(group.term)
         # rows of secrets under perfect privacy [n]
         self._exact = np.zeros(problem.n, dtype=np.bool_)
         for term in problem.terms:
             self._exact[term.rows] = term.budget.perfect
         self._any_exact = asks_privacy(problem.terms)
-        self._budgets = list(self._budgeted())
 
     def _grouped(self, certain: Array, tied: _Index, moves: Array) -> Iterator[_Group]:
+        count = 0
         for number, term in enumerate(self._problem.terms):
+            own = 1 if term.measure.scope is not Scope.POSTERIOR else self._problem.m
+            budgets = slice(count, count + own * term.priced)
+            count = budgets.stop
             for rows in term.groups:
                 prior = self._problem.p_x[rows] / self._problem.p_x[rows].sum()
                 mass = self._problem.p_z
@@ -170,8 +179,8 @@ class Vertex:
                     number,
                     term,
                     rows,
+                    budgets,
                     prior,
-                    exact_level(term),
                     masses,
                     by_mass,
                     by_joint,
@@ -298,17 +307,12 @@ class Vertex:
             Precision.private
         ):
             return None
-        return self._point(columns, laws, _Iterate(shares, {}, tilt), tilt)
+        none = np.zeros(self._levels.size)
+        at = _Iterate(shares, none > 0.0, none, tilt)
+        return self._point(columns, laws, at, tilt)
 
     # -- which budgets bind
     # ----------------------------------------------------------------------------------------------
-
-    def _budgeted(self) -> Iterator[_Budget]:
-        """Iterate over all budgets that may bind."""
-        for number, term in enumerate(self._problem.terms):
-            if term.priced:
-                each = range(self._problem.m) if term.measure.scope is Scope.POSTERIOR else [-1]
-                yield from ((number, guess) for guess in each)
 
     def _begin(self, shares: Array, tilt: Array, multipliers: Array) -> _Iterate | None:
         """Return the shares with the binding budgets and their prices; None outside the domain.
@@ -319,73 +323,48 @@ class Vertex:
         state = self._state(shares)
         if state is None:
             return None
+        prices = np.zeros(self._levels.size)
+        for group, here in zip(self._priced, state.groups, strict=True):
+            prices[group.budgets] = (
+                _prices_of_guesses(group, here, tilt[:, group.rows])
+                if group.for_each_guess
+                else multipliers[group.number]
+            )
+        prices = np.maximum(prices, 0.0)
         error = max(self._problem.constant_error, Precision.nonzero)
-        prices = dict[_Budget, float]()
-        excess = dict[_Budget, float]()
-        for budget in self._budgets:
-            price, mass = self._price(budget, state, tilt, multipliers)
-            level = self._level(budget)
-            if price > 0.0:
-                prices[budget] = price
-                excess[budget] = price * level * mass / error + state.levels[budget] / level - 1.0
-        if prices and not self._any_exact and max(excess.values()) <= 0.0:
-            surest = max(excess, key=excess.__getitem__)
-            excess[surest] = math.inf
-        binding = {budget: price for budget, price in prices.items() if excess[budget] > 0.0}
-        return _Iterate(shares, binding, tilt * self._exact, state)
-
-    def _price(
-        self, budget: _Budget, state: _State, tilt: Array, multipliers: Array
-    ) -> tuple[float, float]:
-        """Return the price of a budget at the start, and the mass it applies to. The price of a
-        guess's own budget is the size of the tilt along the gradient of that budget.
-        """
-        number, guess = budget
-        if guess < 0:
-            return float(multipliers[number]), 1.0
-        place = self._place(number)
-        group = self._priced[place]
-        at = state.groups[place]
-        mass = float(at.mass[guess])
-        weights = mass * group.p_x * (1.0 + at.x[guess])
-        slope = at.slope[guess]
-        spread = weights * (slope - weights @ slope / weights.sum())
-        along = float(spread @ slope)
-        return float(spread @ tilt[guess, group.rows]) / max(along, Precision.nonzero), mass
-
-    def _place(self, number: int) -> int:
-        """Return the place of the first priced group of a term, its only group if guesses have
-        budgets.
-        """
-        return next(k for k, group in enumerate(self._priced) if group.number == number)
-
-    def _level(self, budget: _Budget) -> float:
-        return self._priced[self._place(budget[0])].level
+        matters = prices * self._levels * state.masses / error
+        matters += state.leakages / self._levels - 1.0
+        binds = (prices > 0.0) & (matters > 0.0)
+        if not (self._any_exact or binds.any()) and prices.any():
+            binds[np.where(prices > 0.0, matters, -math.inf).argmax()] = True
+        return _Iterate(shares, binds, prices * binds, tilt * self._exact, state)
 
     def _bound(self, at: _Iterate, inside: float) -> _Iterate | None:
         """Solve the equations and determine which budgets bind. Levels aim inside the budgets by
         this relative margin. None if there is no solution.
         """
         for _ in range(_CHANGES):
-            if not at.binding and not self._any_exact:
+            if not (self._any_exact or at.binds.any()):
                 return None
             solution = self._newton(at, inside)
             if solution is None:
                 return None
             at = solution
-            binding = {budget: price for budget, price in at.binding.items() if price > 0.0}
-            others = [budget for budget in self._budgets if budget not in at.binding]
-            state = self._state(at.shares) if others else None
-            if others and state is None:
-                return None
-            for budget in others:
-                most = self._level(budget) * (1.0 - inside) * (1.0 + Precision.searched)
-                if state is not None and state.levels[budget] > most:
-                    dearest = max(at.binding.values(), default=1.0)
-                    binding[budget] = dearest * Precision.certain
-            if binding.keys() == at.binding.keys():
+            binds = at.prices > 0.0
+            prices = at.prices * binds
+            state = None
+            if not at.binds.all():
+                state = self._state(at.shares)
+                if state is None:
+                    return None
+                most = self._levels * (1.0 - inside) * (1.0 + Precision.searched)
+                exceeded = (state.leakages > most) & ~at.binds
+                dearest = float(at.prices.max(where=at.binds, initial=-math.inf))
+                prices[exceeded] = Precision.certain * (dearest if at.binds.any() else 1.0)
+                binds |= exceeded
+            if (binds == at.binds).all():
                 return at
-            at = _Iterate(at.shares, binding, at.exact, state)
+            at = _Iterate(at.shares, binds, prices, at.exact, state)
         return None
 
     # -- Newton's method
@@ -394,7 +373,8 @@ class Vertex:
     def _state(self, shares: Array) -> _State | None:
         """Return the state at given shares; None outside the domain."""
         groups = []
-        levels = dict.fromkeys(self._budgets, 0.0)
+        leakages = np.zeros(self._levels.size)
+        masses = np.ones(self._levels.size)
         sums = self._sums(shares, self._priced)
         for group, (mass, deviation) in zip(self._priced, sums, strict=True):
             mass = mass + group.never  # any number works for a guess that never occurs
@@ -408,11 +388,11 @@ class Vertex:
             excess = measure.excess(x, group.p_x)
             groups.append(_GroupState(mass, x, measure.slope(x, group.p_x), excess))
             if group.for_each_guess:
-                for guess, level in enumerate(excess.tolist()):
-                    levels[group.number, guess] = level
+                leakages[group.budgets] = excess
+                masses[group.budgets] = mass
             else:
-                levels[group.number, -1] += float(mass @ excess)
-        return _State(groups, levels)
+                leakages[group.budgets] += mass @ excess
+        return _State(groups, leakages, masses)
 
     def _newton(self, at: _Iterate, inside: float) -> _Iterate | None:
         """Return the solution by Newton's method; None if it does not converge.
@@ -442,15 +422,18 @@ class Vertex:
 
     def _step(self, at: _Iterate, state: _State, inside: float) -> tuple[_Iterate, float] | None:
         """Return the next iterate and the size of the step; None if it is out of range."""
-        prices = np.array(list(at.binding.values()))
-        unit = float(prices.max(initial=0.0)) or 1.0
-        gradients, curvature = self._curved(at, state, unit, inside)
-        borders = gradients * (prices / unit)[:, None]
+        unit = float(at.prices.max(initial=0.0)) or 1.0
+        relative = at.prices / unit
+        levels = self._levels * (1.0 - inside)
+        gradients, curvature = self._curved(state, relative, levels)
+        borders = (gradients * relative[:, None])[at.binds]
         unequal = -self._lost / unit - borders.sum(axis=0)
-        unused = self._unused(at, state, inside) * prices / unit
+        # A budget of a guess is multiplied by the mass of the guess.
+        unused = ((levels - state.leakages) * state.masses * relative)[at.binds]
         exact = at.exact
+        count = at.shares.size
+        priced = count + unused.size
         if self._any_exact:
-            count = at.shares.size
             private = self._by_deviation[:, :, self._exact].reshape(count, -1)
             unequal -= private @ exact[:, self._exact].ravel() / unit
             residual = -self._deviation(at.shares)[:, self._exact].ravel()
@@ -459,55 +442,30 @@ class Vertex:
         step = solve_bordered(curvature, borders, unequal, unused)
         if step is None:
             return None
-        changes = step[: at.shares.size + prices.size]
         if self._any_exact:
             exact = exact.copy()
-            exact[:, self._exact] += unit * step[changes.size :].reshape(len(exact), -1)
-        prices = prices * (1.0 + changes[at.shares.size :])
-        binding = dict(zip(at.binding, prices.tolist(), strict=True))
-        size = float(np.abs(changes).max(initial=0.0))
-        return _Iterate(at.shares + changes[: at.shares.size], binding, exact), size
+            exact[:, self._exact] += unit * step[priced:].reshape(len(exact), -1)
+        prices = at.prices.copy()
+        prices[at.binds] *= 1.0 + step[count:priced]
+        size = float(np.abs(step[:priced]).max(initial=0.0))
+        return _Iterate(at.shares + step[:count], at.binds, prices, exact), size
 
-    def _unused(self, at: _Iterate, state: _State, inside: float) -> Array:
-        """Return the unused part of each binding budget; budgets of a posterior are multiplied by
-        the mass of the guess.
+    def _curved(self, state: _State, prices: Array, levels: Array) -> tuple[Array, Array]:
+        """Return the gradients of the budgets [B, F], and the second derivative of Σ μ f [F, F],
+        for prices μ and aimed levels [B].
         """
-        unused_parts = []
-        for budget in at.binding:
-            number, guess = budget
-            place = self._place(number)
-            unused = self._priced[place].level * (1.0 - inside) - state.levels[budget]
-            unused_parts.append(unused if guess < 0 else unused * state.groups[place].mass[guess])
-        return np.array(unused_parts)
-
-    def _curved(
-        self, at: _Iterate, state: _State, unit: float, inside: float
-    ) -> tuple[Array, Array]:
-        """Return the gradients of the binding budgets [budgets, F], and the second derivative of Σ
-        μ f / unit [F, F].
-        """
-        count = at.shares.size
-        gradients = np.zeros((len(at.binding), count))
+        count = self._lost.size
+        gradients = np.zeros((levels.size, count))
         curvature = np.zeros((count, count))
         for group, here in zip(self._priced, state.groups, strict=True):
-            binding = [
-                (row, guess, price / unit)
-                for row, ((number, guess), price) in enumerate(at.binding.items())
-                if number == group.number
-            ]
-            if not binding:
-                continue
             slope = here.slope
             if group.for_each_guess:
-                slope = slope + (here.excess - group.level * (1.0 - inside))[:, None]
+                slope = slope + (here.excess - levels[group.budgets])[:, None]
             along = (group.by_joint * slope).sum(axis=2)
-            weights = np.zeros(here.mass.size)
-            for row, guess, price in binding:
-                gradients[row] += along.sum(axis=1) if guess < 0 else along[:, guess]
-                weights[slice(None) if guess < 0 else guess] = price
+            gradients[group.budgets] += along.T if group.for_each_guess else along.sum(axis=1)
+            weights = prices[group.budgets] * here.mass
             bend, pull = group.term.measure.curvature(here.x, group.p_x)
             change = (group.by_ratio - here.x * group.by_mass[:, :, None]) / here.mass[:, None]
-            weights *= here.mass
             bent = (change * (bend * weights[:, None])).reshape(count, -1)
             curvature += bent @ change.reshape(count, -1).T
             if pull.any():
@@ -562,15 +520,16 @@ class Vertex:
             masses = np.maximum(mass, Precision.nonzero)[:, None]
             ratios[:, rows] = np.maximum(law.ratio_minus_one(), UNIT / masses - 1.0)
             joint[:, rows] = masses * (1.0 + ratios[:, rows]) * group.p_x
-            if group.term.measure.scope is Scope.TOTAL:
-                multipliers[group.number] = at.binding.get((group.number, -1), 0.0)
-            price = multipliers[group.number]
-            prices = [at.binding.get((group.number, guess), price) for guess in range(len(tilt))]
-            slope = group.term.measure.slope(law.ratio_minus_one(), group.p_x)
-            duals[:, rows] = np.array(prices)[:, None] * slope
+            if group.term.priced:
+                slope = group.term.measure.slope(law.ratio_minus_one(), group.p_x)
+                duals[:, rows] = at.prices[group.budgets, None] * slope
+                if not group.for_each_guess:
+                    multipliers[group.number] = at.prices[group.budgets.start]
             if group.never.any():
                 own = tilt[group.never, rows]
-                over = group.term.measure.ceiling(own, group.p_x, price, group.level)
+                level = exact_level(group.term)
+                price = float(multipliers[group.number])
+                over = group.term.measure.ceiling(own, group.p_x, price, level)
                 duals[group.never, rows] = own - over[:, None]
         equal = self._equal(duals, joint, ratios)
         return None if equal is None else Point(columns, equal, multipliers)
@@ -597,6 +556,17 @@ class Vertex:
         size = sizes(effect)
         move = least_norm(effect / size[:, None], unequal / size)
         return None if move is None else tilt + move.reshape(tilt.shape) / scale
+
+
+def _prices_of_guesses(group: _Group, here: _GroupState, tilt: Array) -> Array:
+    """Return the price of the budget of each guess at the start [m]: the size of the tilt [m, k]
+    along the gradient of that budget.
+    """
+    weights = here.mass[:, None] * group.p_x * (1.0 + here.x)
+    mean = (weights * here.slope).sum(axis=1) / weights.sum(axis=1)
+    spread = weights * (here.slope - mean[:, None])
+    along = np.maximum((spread * here.slope).sum(axis=1), Precision.nonzero)
+    return np.asarray((spread * tilt).sum(axis=1) / along)
 
 
 def is_entropic(problem: Problem) -> bool:
