@@ -34,7 +34,6 @@ from discreet.numerics.estimators import column_error, normalise, summing_to_one
 from discreet.numerics.rounding import LARGEST_TILT
 from discreet.problems.blend import least_common_share, least_share
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import Term
 from discreet.problems.laws import Law, scaled_law
 from discreet.problems.outcomes import Kind
 from discreet.problems.private_rows import PrivateRows
@@ -66,7 +65,12 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
     feature = np.divide(
         deviations, problem.p_z, out=np.zeros_like(deviations), where=problem.p_z > 0.0
     )
-    moved = _move_features(columns, problem.p_z, feature, partial(_private_laws, problem, private))
+    moved = _move_features(
+        columns,
+        problem.p_z,
+        feature,
+        lambda estimator: _private_laws(problem, private, estimator, problem.law(estimator)),
+    )
     if moved is None:
         return []
     version = min((moved[0], summing_to_one(moved[0])), key=partial(_uncertain, problem))
@@ -83,13 +87,15 @@ def _deviation(problem: Problem, private: PrivateRows, rows: slice) -> Array:
     return np.asarray(joint - (prior / prior.sum())[:, None] * joint.sum(axis=0))
 
 
-def _private_laws(problem: Problem, private: PrivateRows, columns: Array) -> tuple[OutputLaw, ...]:
-    """Return the laws of all groups of private rows under an estimator [m, N]."""
-    laws = zip(problem.groups, problem.law(columns).groups, strict=True)
-    found = [law for rows, law in laws if rows in private.groups]
+def _private_laws(
+    problem: Problem, private: PrivateRows, columns: Array, law: Law
+) -> tuple[OutputLaw, ...]:
+    """Return the laws of all groups of private rows under an estimator [m, N] and its law."""
+    laws = zip(problem.groups, law.groups, strict=True)
+    found = [own for rows, own in laws if rows in private.groups]
     for group in private.groups[len(found) :]:
-        law = output_law(private.extend_rows(problem.p_xz)[group], columns)
-        found.append(scaled_law(law, float(law.p_x.sum()), 1.0))
+        own = output_law(private.extend_rows(problem.p_xz)[group], columns)
+        found.append(scaled_law(own, float(own.p_x.sum()), 1.0))
     return tuple(found)
 
 
@@ -247,12 +253,13 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
     if problem.constant_error <= error * (1.0 + gap):
         return np.repeat(constant, problem.N, axis=1)
     private = PrivateRows.of(problem.terms, problem.p_x)
-    kept = (not private and _keeps_by_plain_sums(problem, columns)) or _keeps(
-        problem, normalise(columns)
-    )
     if not private:
+        kept = _keeps_by_plain_sums(problem, columns) or _keeps(problem, normalise(columns))
         return columns if kept else _blended_within(problem, columns)
-    laws = _private_laws(problem, private, columns)
+    columns = normalise(columns)
+    law = problem.law(columns)
+    kept = _keeps(problem, columns, law)
+    laws = _private_laws(problem, private, columns, law)
     # If X is known, nothing can leak.
     frequent = all(
         law.p_x.size == 1 or law.mass[law.mass > 0.0].min() >= Precision.no_mass for law in laws
@@ -297,18 +304,17 @@ def plain_law(problem: Problem, columns: Array) -> Law:
     return Law(tuple(constraints))
 
 
-def _keeps(problem: Problem, columns: Array) -> bool:
+def _keeps(problem: Problem, columns: Array, law: Law | None = None) -> bool:
     """Return True if a normalised estimator [m, N] satisfies all budgets, including rounding."""
-    law = problem.law(columns)
-    ceilings = law.ceilings(_uncertain(problem, columns, law))
-
-    def keeps(term: Term, groups: tuple[OutputLaw, ...], ceiling: float, amount: float) -> bool:
-        if term.budget.perfect:
-            return all(distance_from_private(group) <= Precision.private for group in groups)
-        return term.budget.oblivious or ceiling <= amount
-
-    amounts = amounts_to_keep(problem)
-    return all(map(keeps, problem.terms, law.constraints, ceilings.tolist(), amounts))
+    own = problem.law(columns) if law is None else law
+    groups = _private_groups(problem, own)
+    if not all(distance_from_private(group) <= Precision.private for group in groups):
+        return False
+    if not any(term.priced for term in problem.terms):
+        return True
+    ceilings = own.ceilings(_uncertain(problem, columns, own)).tolist()
+    kept = zip(problem.terms, ceilings, amounts_to_keep(problem), strict=True)
+    return all(ceiling <= amount for term, ceiling, amount in kept if term.priced)
 
 
 def blend_to_target(estimator: Array, law: Law, towards: Array, end: Law, target: float) -> Array:

@@ -33,5 +33,6 @@ def _keeps(problem: Problem, number: int, term: Term, precision: Precision) -> b
     if term.budget.oblivious:
         return True  # summing in another order may change the leakage by up to the undercut
     most = term.budget.amount * (1.0 + precision.undercuts[number])
-    leakages = (problem.bayes_law.leakages[number], problem.bayes_leakages[number])
-    return bool(max(leakages) <= most)
+    # The upper bound is only formed if the estimate lies within the budget.
+    within = problem.bayes_law.leakages[number] <= most
+    return bool(within and problem.bayes_leakages[number] <= most)

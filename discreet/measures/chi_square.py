@@ -77,7 +77,7 @@ class ChiSquare(Measure):
 
     def curvature(self, x: Array, p_x: Array) -> tuple[Array, Array]:
         """Return bend 2 π_j, and pull 0."""
-        return np.broadcast_to(2.0 * p_x, x.shape), np.zeros_like(x)
+        return np.broadcast_to(2.0 * p_x, x.shape), np.zeros(x.shape)
 
     def support(
         self, tilt: Array, p_x: Array, multiplier: float, level: float

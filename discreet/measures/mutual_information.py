@@ -92,7 +92,7 @@ class Divergence(Measure):
 
     def curvature(self, x: Array, p_x: Array) -> tuple[Array, Array]:
         """Return bend π_j / r_j, and pull 0."""
-        return p_x / np.maximum(1.0 + x, UNIT), np.zeros_like(x)
+        return p_x / np.maximum(1.0 + x, UNIT), np.zeros(x.shape)
 
 
 class MeanDivergence(Divergence):

@@ -844,12 +844,12 @@ class Chart:
         multipliers = np.zeros(self.shared.size)
         for place, (part, _) in zip(self.places, starts, strict=True):
             multipliers[place.budget] = part.multiplier
-        coordinates = np.hstack([part.coordinates for part, _ in starts])
-        heights = np.hstack([part.heights for part, _ in starts])
+        coordinates = np.concatenate([part.coordinates for part, _ in starts], axis=1)
+        heights = np.concatenate([part.heights for part, _ in starts], axis=1)
         unknowns = np.concatenate([coordinates.ravel(), heights.ravel(), multipliers])
         at = Inner(unknowns, self.paired, np.zeros(0))
         unused = self.shared_levels - self.counted(self.position(at), law)
-        slack = np.hstack([own for _, own in starts])
+        slack = np.concatenate([own for _, own in starts], axis=1)
         return replace(at, slack=np.concatenate([slack.ravel(), unused]))
 
     def relations(self, at: Position, law: JointLaw) -> list[Relation]:

@@ -55,6 +55,7 @@ class _Group:
     """A group of rows with a prior of its own, and the masses of guesses in it.
 
     number    index of its term
+    per_guess True if every guess has a budget of its own
     budgets   places of its budgets among all that have a price: one, or one for each guess; none
               under perfect privacy and without a limit
     p_x       prior within the group                              [k]
@@ -68,6 +69,7 @@ class _Group:
     number: int
     term: Term
     rows: slice
+    per_guess: bool
     budgets: slice
     p_x: Array
     certain: Array
@@ -75,11 +77,6 @@ class _Group:
     by_joint: Array
     by_ratio: Array
     never: NDArray[np.bool_]
-
-    @property
-    def for_each_guess(self) -> bool:
-        """True if every guess has a budget of its own."""
-        return self.term.measure.scope is Scope.POSTERIOR
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +160,8 @@ class Vertex:
     def _grouped(self, certain: Array, tied: _Index, moves: Array) -> Iterator[_Group]:
         count = 0
         for number, term in enumerate(self._problem.terms):
-            own = 1 if term.measure.scope is not Scope.POSTERIOR else self._problem.m
+            per_guess = term.measure.scope is Scope.POSTERIOR
+            own = self._problem.m if per_guess else 1
             budgets = slice(count, count + own * term.priced)
             count = budgets.stop
             for rows in term.groups:
@@ -179,6 +177,7 @@ class Vertex:
                     number,
                     term,
                     rows,
+                    per_guess,
                     budgets,
                     prior,
                     masses,
@@ -327,7 +326,7 @@ class Vertex:
         for group, here in zip(self._priced, state.groups, strict=True):
             prices[group.budgets] = (
                 _prices_of_guesses(group, here, tilt[:, group.rows])
-                if group.for_each_guess
+                if group.per_guess
                 else multipliers[group.number]
             )
         prices = np.maximum(prices, 0.0)
@@ -387,7 +386,7 @@ class Vertex:
             measure = group.term.measure
             excess = measure.excess(x, group.p_x)
             groups.append(_GroupState(mass, x, measure.slope(x, group.p_x), excess))
-            if group.for_each_guess:
+            if group.per_guess:
                 leakages[group.budgets] = excess
                 masses[group.budgets] = mass
             else:
@@ -459,10 +458,10 @@ class Vertex:
         curvature = np.zeros((count, count))
         for group, here in zip(self._priced, state.groups, strict=True):
             slope = here.slope
-            if group.for_each_guess:
+            if group.per_guess:
                 slope = slope + (here.excess - levels[group.budgets])[:, None]
             along = (group.by_joint * slope).sum(axis=2)
-            gradients[group.budgets] += along.T if group.for_each_guess else along.sum(axis=1)
+            gradients[group.budgets] += along.T if group.per_guess else along.sum(axis=1)
             weights = prices[group.budgets] * here.mass
             bend, pull = group.term.measure.curvature(here.x, group.p_x)
             change = (group.by_ratio - here.x * group.by_mass[:, :, None]) / here.mass[:, None]
@@ -523,7 +522,7 @@ class Vertex:
             if group.term.priced:
                 slope = group.term.measure.slope(law.ratio_minus_one(), group.p_x)
                 duals[:, rows] = at.prices[group.budgets, None] * slope
-                if not group.for_each_guess:
+                if not group.per_guess:
                     multipliers[group.number] = at.prices[group.budgets.start]
             if group.never.any():
                 own = tilt[group.never, rows]
