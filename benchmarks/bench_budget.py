@@ -19,7 +19,7 @@ class _Budget(grid.Grid):
 
     params: ClassVar[list[list[Any]]] = [
         reach.backends("qif"),
-        [0.0, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, SLACK],
+        [0.0, 1e-10, 1e-6, 1e-2, SLACK],
     ]
     param_names: ClassVar[list[str]] = ["backend", "budget"]
 

@@ -24,16 +24,7 @@ class _Perfect(grid.Grid):
 
     params: ClassVar[list[list[Any]]] = [
         reach.backends("qif"),
-        [
-            "bins=4",
-            "bins=64",
-            "bins=1000",
-            "bins=10000",
-            "bins=100000",
-            "sensors=5",
-            "sensors=20",
-            "sensors=40",
-        ],
+        ["bins=1000", "bins=10000", "bins=100000", "sensors=20"],
     ]
     param_names: ClassVar[list[str]] = ["backend", "instance"]
 
