@@ -25,10 +25,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, Setting, limits, point_of
+from discreet.backends.contract import Capabilities, Options, Reach, Regime
+from discreet.backends.lowering import Lowered, Program, Setting, limits
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice
+from discreet.backends.solvers import Ending, ProgramSolver
 from discreet.errors import Absent, BackendError
 from discreet.measures.registry import LINEAR
 from discreet.problems.problem import Problem
@@ -57,10 +58,11 @@ SETTINGS = {
 }
 
 
-class Highs(Unlifted):
+class Highs(ProgramSolver["HighsLp"]):
     """The linear programs through highspy; see the docstring of the module."""
 
     name = "highs"
+    solver = "HiGHS"
     capabilities = Capabilities(
         regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
         largest_outcomes=200_000,  # 20 s at 100 000, over 150 s at 300 000, mostly in presolve
@@ -75,15 +77,20 @@ class Highs(Unlifted):
         several=True,
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[HighsLp, dict[str, Setting]]:
-        """Return the program as a HighsLp, in the order of `Program.linear_program`."""
-        program = Program.linear(problem)
-        return Lowered(program, _model(program), highs_options(options, self.name))
+    def program(self, problem: Problem) -> Program:
+        """Return the linear program."""
+        return Program.linear(problem)
 
-    def solve(self, lowered: Lowered[HighsLp, dict[str, Setting]], options: Options) -> Raw[Answer]:
-        """Run HiGHS; `claimed` is its model status. Raises Interrupted at the time limit,
-        BackendError without a point.
-        """
+    def settings(self, options: Options, problem: Problem) -> dict[str, Setting]:
+        """Return HiGHS's options."""
+        return highs_options(options, self.name)
+
+    def model(self, program: Program) -> HighsLp:
+        """Return the program as a HighsLp, in the order of `Program.linear_program`."""
+        return _model(program)
+
+    def run(self, lowered: Lowered[HighsLp, dict[str, Setting]], options: Options) -> Ending:
+        """Run HiGHS; `claimed` is its model status."""
         import highspy
 
         solver = highspy.Highs()
@@ -102,16 +109,15 @@ class Highs(Unlifted):
         solver.run()
         status = solver.getModelStatus()
         solution = solver.getSolution()
-        claimed = solver.modelStatusToString(status)
-        late = status == highspy.HighsModelStatus.kTimeLimit
-        variables = point_of(
-            "HiGHS", claimed, late, options, solution.col_value if solution.value_valid else None
-        )
         prices = np.asarray(solution.row_dual if solution.dual_valid else [], dtype=np.float64)
-        iterations = getattr(
-            solver.getInfo(), f"{METHODS[str(lowered.options['solver'])]}_iteration_count"
+        counted = f"{METHODS[str(lowered.options['solver'])]}_iteration_count"
+        return Ending(
+            solver.modelStatusToString(status),
+            status == highspy.HighsModelStatus.kTimeLimit,
+            solution.col_value if solution.value_valid else None,
+            -prices,
+            int(getattr(solver.getInfo(), counted)),
         )
-        return Raw(claimed, lowered.program.answer(variables, -prices), int(iterations))
 
 
 def highs_options(options: Options, backend: str) -> dict[str, Setting]:

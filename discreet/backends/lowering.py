@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from discreet.backends.contract import Answer, Options
 from discreet.backends.parts import (
@@ -48,7 +48,6 @@ from discreet.backends.parts import (
 )
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import without_rare
-from discreet.errors import BackendError, Interrupted
 from discreet.measures.measure import Scope
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
@@ -63,7 +62,6 @@ if TYPE_CHECKING:
 
 _Model = TypeVar("_Model")
 _Arguments = TypeVar("_Arguments")
-_Item = TypeVar("_Item")
 Setting: TypeAlias = str | float | bool
 """The value of a setting of a solver."""
 
@@ -439,27 +437,3 @@ def limits(options: Options, iterations: str, seconds: str) -> dict[str, Setting
     """
     asked = ((iterations, options.max_iterations), (seconds, options.time_limit))
     return {name: limit for name, limit in asked if name and limit is not None}
-
-
-def is_late(options: Options, seconds: float | None) -> bool:
-    """Return True if a solver that ended without an optimum after these seconds reached its time
-    limit.
-
-    Some solvers do not report it.
-    """
-    if options.time_limit is None or seconds is None:
-        return False
-    return seconds >= 0.9 * options.time_limit
-
-
-def point_of(
-    solver: str, claimed: str, out_of_time: bool, options: Options, variables: ArrayLike | None
-) -> Array:
-    """Return the point that a solver ended with; Interrupted if its time limit ended it,
-    BackendError if the point is not finite.
-    """
-    if out_of_time:
-        raise Interrupted(f"{solver} stopped at its time limit of {options.time_limit:g} s")
-    if variables is None or not np.isfinite(variables).all():
-        raise BackendError(f"{solver} ended with {claimed!r} and no point")
-    return np.asarray(variables)

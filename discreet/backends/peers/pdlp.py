@@ -26,11 +26,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting, point_of
-from discreet.backends.peers.tuning import Tuned, Tuning, native
+from discreet.backends.contract import Capabilities, Options, Reach, Regime
+from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting
+from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.backends.process import call, import_for_call
+from discreet.backends.solvers import Ending, ProgramSolver
 from discreet.measures.registry import LINEAR
 from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
@@ -50,10 +51,11 @@ def _accuracy(criterion: str, value: float | ShareOfGap, why: str) -> Tuned:
     )
 
 
-class Pdlp(Unlifted):
+class Pdlp(ProgramSolver[LinearProgram]):
     """The linear programs through PDLP; see the docstring of the module."""
 
     name = "pdlp"
+    solver = "PDLP"
     capabilities = Capabilities(
         regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
         largest_outcomes=30_000,  # 48 s on the single sensor, over 90 s at 100 000
@@ -94,30 +96,25 @@ class Pdlp(Unlifted):
         Tuned("num_threads", 1, 1, "as for every solver configuration"),
     )
 
-    def lower(
-        self, problem: Problem, options: Options
-    ) -> Lowered[LinearProgram, dict[str, Setting]]:
-        """Return the linear program, and the parameters by the paths of their fields."""
+    limits = ("termination_criteria.iteration_limit", "termination_criteria.time_sec_limit")
+
+    def program(self, problem: Problem) -> Program:
+        """Return the linear program."""
+        return Program.linear(problem)
+
+    def model(self, program: Program) -> LinearProgram:
+        """Return the arrays."""
         import_for_call("ortools.pdlp.python.pdlp")
         import_for_call("ortools.pdlp.solve_log_pb2")
-        program = Program.linear(problem)
-        limits = (f"termination_criteria.{name}_limit" for name in ("iteration", "time_sec"))
-        settings = native(self.tuning, options, problem.N, *limits)
-        return Lowered(program, program.linear_program(), settings)
+        return program.linear_program()
 
-    def solve(
-        self, lowered: Lowered[LinearProgram, dict[str, Setting]], options: Options
-    ) -> Raw[Answer]:
-        """Run PDLP in a process without highspy; `claimed` is its termination reason. Raises
-        Interrupted at the time limit, BackendError otherwise.
-        """
+    def run(self, lowered: Lowered[LinearProgram, dict[str, Setting]], options: Options) -> Ending:
+        """Run PDLP in a process without highspy."""
         request = lowered.model, lowered.options
         found: _PdlpAnswer = call(f"{__name__}:run", request, options.time_limit)
         whole = found.variables if found.variables.size == lowered.model.cost.size else None
         late = found.claimed == "TIME_LIMIT"
-        variables = point_of("PDLP", found.claimed, late, options, whole)
-        answer = lowered.program.answer(variables, -found.prices)
-        return Raw(found.claimed, answer, found.iterations)
+        return Ending(found.claimed, late, whole, -found.prices, found.iterations)
 
 
 class _PdlpAnswer(NamedTuple):

@@ -256,9 +256,7 @@ def _cones(lowered: Any) -> dict[str, Any]:
 
 
 def _compiled(lowered: Any) -> dict[str, Any]:
-    """Return the data that cvxpy passes to the solver of the backend `conic`, with the estimator
-    column by column.
-    """
+    """Return the data that cvxpy passes to the solver of the backend `conic`."""
     data = lowered.model.get_problem_data(solver=lowered.solver.upper())[0]
     dims = data["dims"]
     ecos = lowered.solver == "ecos"
@@ -280,7 +278,7 @@ def _compiled(lowered: Any) -> dict[str, Any]:
         },
         "ecos": {"l": dims.nonneg, "q": list(dims.soc), "e": dims.exp},
     }
-    options = {k: v for k, v in lowered.solver_options.items() if k != "accept_unknown"}
+    options = {k: v for k, v in lowered.options.items() if k != "accept_unknown"}
     equations = {"equations": _entries(data["A"]), "equal to": data["b"].tolist()} if ecos else {}
     given: dict[str, Any] = {
         "cost": data["c"].tolist(),
@@ -288,7 +286,6 @@ def _compiled(lowered: Any) -> dict[str, Any]:
         "right": data["h" if ecos else "b"].tolist(),
         "cones": cones[lowered.solver],
         "options": options,
-        "order": "F",
     }
     return given | equations
 
