@@ -25,13 +25,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.backends.contract import Capabilities, Options, Reach, Regime
+from discreet.backends.contract import Capabilities, Options, Reach
 from discreet.backends.lowering import Lowered, Program, Setting, limits
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice
-from discreet.backends.solvers import Ending, ProgramSolver
+from discreet.backends.solvers import LINEAR_BUDGETS, Ending, LinearSolver
 from discreet.errors import Absent, BackendError
-from discreet.measures.registry import LINEAR
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -58,13 +57,13 @@ SETTINGS = {
 }
 
 
-class Highs(ProgramSolver["HighsLp"]):
+class Highs(LinearSolver["HighsLp"]):
     """The linear programs through highspy; see the docstring of the module."""
 
     name = "highs"
     solver = "HiGHS"
     capabilities = Capabilities(
-        regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
+        **LINEAR_BUDGETS,
         largest_outcomes=200_000,  # 20 s at 100 000, over 150 s at 300 000, mostly in presolve
         gives_duals=True,
         method="linear program, by HiGHS's simplex, interior point or first-order method",
@@ -73,13 +72,8 @@ class Highs(ProgramSolver["HighsLp"]):
         reach=(Reach("the linear program of 32,459 outcomes did not end within 11 s", 20_000),),
         libraries=("highspy",),
         settings=SETTINGS,
-        measures=LINEAR,
         several=True,
     )
-
-    def program(self, problem: Problem) -> Program:
-        """Return the linear program."""
-        return Program.linear(problem)
 
     def settings(self, options: Options, problem: Problem) -> dict[str, Setting]:
         """Return HiGHS's options."""

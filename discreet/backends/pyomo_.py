@@ -25,12 +25,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.backends.contract import Capabilities, Options, Reach, Regime
+from discreet.backends.contract import Capabilities, Options, Reach
 from discreet.backends.highs import SETTINGS, highs_options
 from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting
 from discreet.backends.parts import rows_by_private_value
-from discreet.backends.solvers import Ending, ProgramSolver
-from discreet.measures.registry import LINEAR
+from discreet.backends.solvers import LINEAR_BUDGETS, Ending, ProgramSolver
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class Pyomo(ProgramSolver["ConcreteModel"]):
     name = "pyomo"
     solver = "HiGHS, through Pyomo,"
     capabilities = Capabilities(
-        regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
+        **LINEAR_BUDGETS,
         largest_outcomes=100_000,  # some ten seconds, mostly Pyomo's
         gives_duals=True,
         method="linear program, an algebraic model solved by HiGHS through Pyomo",
@@ -66,7 +65,6 @@ class Pyomo(ProgramSolver["ConcreteModel"]):
         libraries=("pyomo", "highspy"),
         extra="pyomo",
         settings=SETTINGS,
-        measures=LINEAR,
         several=True,
     )
 

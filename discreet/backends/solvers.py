@@ -6,20 +6,39 @@ Options, limits, statuses and the way back to an answer are the same for all, an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from discreet.backends.contract import Answer, Options, Raw, Unlifted
+from discreet.backends.cones import ConeProgram
+from discreet.backends.contract import Answer, Options, Raw, Regime, Unlifted
 from discreet.backends.lowering import Lowered, Program
 from discreet.backends.peers.tuning import Tuning, native
 from discreet.errors import BackendError, Interrupted
+from discreet.measures.measure import Cone
+from discreet.measures.registry import LINEAR, linear_or_of
 from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 _Model = TypeVar("_Model")
+
+PEER: Mapping[str, Any] = {"gives_duals": True, "several": True, "extra": "peers", "peer": True}
+"""Capabilities that peers with duals share."""
+
+ANY_BUDGET: Mapping[str, Any] = {
+    "regimes": frozenset(Regime),
+    "measures": linear_or_of(*Cone),
+}
+"""Budgets and measures of solvers of cones or of smooth programs."""
+
+LINEAR_BUDGETS: Mapping[str, Any] = {
+    "regimes": frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
+    "measures": LINEAR,
+}
+"""Budgets and measures of solvers of linear programs."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +109,22 @@ class ProgramSolver(Unlifted, Generic[_Model]):
             raise BackendError(f"{solver} ended with {found.claimed!r} and no point")
         answer = lowered.program.answer(np.asarray(found.variables), found.prices)
         return Raw(found.claimed, answer, found.iterations)
+
+
+class LinearSolver(ProgramSolver[_Model]):
+    """A backend whose solver takes linear programs."""
+
+    def program(self, problem: Problem) -> Program:
+        """Return the linear program."""
+        return Program.linear(problem)
+
+
+class ConeSolver(ProgramSolver[ConeProgram]):
+    """A backend whose solver takes standard cones."""
+
+    def model(self, program: Program) -> ConeProgram:
+        """Return the cone program."""
+        return ConeProgram.of(program)
 
 
 def is_late(options: Options, seconds: float | None) -> bool:

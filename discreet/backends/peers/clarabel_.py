@@ -15,25 +15,23 @@ sensors it ends without progress. If it runs out of precision it keeps its last 
 from __future__ import annotations
 
 from discreet.backends.cones import ConeProgram
-from discreet.backends.contract import Capabilities, Options, Reach, Regime
+from discreet.backends.contract import Capabilities, Options, Reach
 from discreet.backends.exchange.clarabel_json import clarabel_cones
-from discreet.backends.lowering import Lowered, Program, Setting
+from discreet.backends.lowering import Lowered, Setting
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.solvers import Ending, ProgramSolver
-from discreet.measures.measure import Cone
-from discreet.measures.registry import linear_or_of
+from discreet.backends.solvers import ANY_BUDGET, PEER, ConeSolver, Ending
 
 
-class Clarabel(ProgramSolver[ConeProgram]):
+class Clarabel(ConeSolver):
     """The cone program through Clarabel's own interface; see the docstring of the module."""
 
     name = "clarabel"
     solver = "Clarabel"
     capabilities = Capabilities(
-        regimes=frozenset(Regime),
+        **PEER,
+        **ANY_BUDGET,
         largest_outcomes=1_000_000,  # 39 s on the single sensor
-        gives_duals=True,
         method=(
             "exponential, power and second-order cones in sparse arrays, by Clarabel's "
             "interior point method"
@@ -42,10 +40,6 @@ class Clarabel(ProgramSolver[ConeProgram]):
         method_class="cones",
         reach=(Reach("did not end within 30 s for 1,000,000 outcomes", 200_000),),
         libraries=("clarabel",),
-        extra="peers",
-        peer=True,
-        measures=linear_or_of(*Cone),
-        several=True,
     )
     _share = ShareOfGap(Precision.cone, 1e-14)
     tuning: Tuning = (
@@ -66,10 +60,6 @@ class Clarabel(ProgramSolver[ConeProgram]):
     )
 
     limits = ("max_iter", "time_limit")
-
-    def model(self, program: Program) -> ConeProgram:
-        """Return the cone program."""
-        return ConeProgram.of(program)
 
     def run(self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options) -> Ending:
         """Run Clarabel."""

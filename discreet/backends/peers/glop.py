@@ -23,34 +23,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.backends.contract import Capabilities, Options, Regime
+from discreet.backends.contract import Capabilities, Options
 from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.backends.process import call, import_for_call
-from discreet.backends.solvers import Ending, ProgramSolver, is_late
-from discreet.measures.registry import LINEAR
+from discreet.backends.solvers import LINEAR_BUDGETS, PEER, Ending, LinearSolver, is_late
 from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 
-class Glop(ProgramSolver[LinearProgram]):
+class Glop(LinearSolver[LinearProgram]):
     """The linear programs through GLOP; see the docstring of the module."""
 
     name = "glop"
     solver = "GLOP"
     capabilities = Capabilities(
-        regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
+        **PEER,
+        **LINEAR_BUDGETS,
         largest_outcomes=300_000,  # 1 s; at a million it claims OPTIMAL with a gap of 0.65
-        gives_duals=True,
         method="linear program, by GLOP's simplex method (OR-Tools)",
         citation="L. Perron, V. Furnon, OR-Tools, Google (2024)",
         method_class="simplex",
         libraries=("ortools",),
-        extra="peers",
-        peer=True,
-        measures=LINEAR,
-        several=True,
     )
     _share = ShareOfGap(Precision.own_gap, 1e-12)
     tuning: Tuning = (
@@ -70,10 +65,6 @@ class Glop(ProgramSolver[LinearProgram]):
     )
 
     limits = ("max_number_of_iterations", "")
-
-    def program(self, problem: Problem) -> Program:
-        """Return the linear program."""
-        return Program.linear(problem)
 
     def settings(self, options: Options, problem: Problem) -> str:
         """Return the settings in protobuf's text format."""

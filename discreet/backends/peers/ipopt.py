@@ -24,14 +24,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.backends.contract import Capabilities, Options, Reach, Regime
+from discreet.backends.contract import Capabilities, Options, Reach
 from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting
 from discreet.backends.parts import LeakageConstraint
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.solvers import Ending, ProgramSolver
+from discreet.backends.solvers import ANY_BUDGET, PEER, Ending, ProgramSolver
 from discreet.measures.measure import Cone, Scope
-from discreet.measures.registry import linear_or_of
 from discreet.numerics.double_double import Array
 
 if TYPE_CHECKING:
@@ -44,9 +43,9 @@ class Ipopt(ProgramSolver["CasadiProgram"]):
     name = "ipopt"
     solver = "IPOPT"
     capabilities = Capabilities(
-        regimes=frozenset(Regime),
+        **PEER,
+        **ANY_BUDGET,
         largest_outcomes=100_000,
-        gives_duals=True,
         method=(
             "sparse nonlinear program, by IPOPT's filter line-search interior point method (CasADi)"
         ),
@@ -54,10 +53,6 @@ class Ipopt(ProgramSolver["CasadiProgram"]):
         method_class="barrier",
         reach=(Reach("more than 20 s for 65,536 outcomes", 30_000),),
         libraries=("casadi",),
-        extra="peers",
-        peer=True,
-        measures=linear_or_of(*Cone),
-        several=True,
     )
     _share = ShareOfGap(Precision.own_gap, 1e-15, per_outcome=True)
     tuning: Tuning = (

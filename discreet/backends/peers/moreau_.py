@@ -17,35 +17,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.cones import ConeProgram
-from discreet.backends.contract import Capabilities, Options, Reach, Regime
-from discreet.backends.lowering import Lowered, Program, Setting
+from discreet.backends.contract import Capabilities, Options, Reach
+from discreet.backends.lowering import Lowered, Setting
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.solvers import Ending, ProgramSolver
+from discreet.backends.solvers import ANY_BUDGET, PEER, ConeSolver, Ending
 from discreet.measures.measure import Cone
-from discreet.measures.registry import linear_or_of
 
 _TOP_LEVEL = ("verbose", "device", "max_iter", "time_limit")
 
 
-class Moreau(ProgramSolver[ConeProgram]):
+class Moreau(ConeSolver):
     """The cone program through Moreau's own interface; see the module's docstring."""
 
     name = "moreau"
     solver = "Moreau"
     capabilities = Capabilities(
-        regimes=frozenset(Regime),
+        **PEER,
+        **ANY_BUDGET,
         largest_outcomes=200_000,
-        gives_duals=True,
         method="exponential, power and second-order cones, by Moreau's interior point method",
         citation="Moreau 0.4, 2026 (moreau.so), after Clarabel, arXiv:2405.12762",
         method_class="cones",
         reach=(Reach("its times above 20,000 outcomes have not been measured", 20_000),),
         libraries=("moreau",),
-        extra="peers",
-        peer=True,
-        measures=linear_or_of(*Cone),
-        several=True,
     )
     _share = ShareOfGap(Precision.cone, 1e-14)
     tuning: Tuning = (
@@ -57,10 +52,6 @@ class Moreau(ProgramSolver[ConeProgram]):
     )
 
     limits = ("max_iter", "time_limit")
-
-    def model(self, program: Program) -> ConeProgram:
-        """Return the cone program."""
-        return ConeProgram.of(program)
 
     def run(self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options) -> Ending:
         """Run Moreau."""

@@ -26,15 +26,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from discreet.backends.contract import Capabilities, Options, Reach, Regime
+from discreet.backends.contract import Capabilities, Options, Reach
 from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.backends.process import call, import_for_call
-from discreet.backends.solvers import Ending, ProgramSolver
-from discreet.measures.registry import LINEAR
+from discreet.backends.solvers import LINEAR_BUDGETS, PEER, Ending, LinearSolver
 from discreet.numerics.double_double import Array
-from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
     from ortools.pdlp.python.pdlp import QuadraticProgram
@@ -51,24 +49,20 @@ def _accuracy(criterion: str, value: float | ShareOfGap, why: str) -> Tuned:
     )
 
 
-class Pdlp(ProgramSolver[LinearProgram]):
+class Pdlp(LinearSolver[LinearProgram]):
     """The linear programs through PDLP; see the docstring of the module."""
 
     name = "pdlp"
     solver = "PDLP"
     capabilities = Capabilities(
-        regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
+        **PEER,
+        **LINEAR_BUDGETS,
         largest_outcomes=30_000,  # 48 s on the single sensor, over 90 s at 100 000
-        gives_duals=True,
         method="linear program, by the first-order method PDLP (OR-Tools)",
         citation="D. Applegate et al., PDLP, NeurIPS 2021",
         method_class="first order",
         reach=(Reach("the linear program of 16,384 outcomes did not end within 20 s", 10_000),),
         libraries=("ortools",),
-        extra="peers",
-        peer=True,
-        measures=LINEAR,
-        several=True,
     )
     _share = ShareOfGap(Precision.own_gap, 1e-12)
     tuning: Tuning = (
@@ -97,10 +91,6 @@ class Pdlp(ProgramSolver[LinearProgram]):
     )
 
     limits = ("termination_criteria.iteration_limit", "termination_criteria.time_sec_limit")
-
-    def program(self, problem: Problem) -> Program:
-        """Return the linear program."""
-        return Program.linear(problem)
 
     def model(self, program: Program) -> LinearProgram:
         """Return the arrays."""

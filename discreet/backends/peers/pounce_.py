@@ -18,33 +18,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.cones import ConeProgram
-from discreet.backends.contract import Capabilities, Options, Reach, Regime
-from discreet.backends.lowering import Lowered, Program, Setting
+from discreet.backends.contract import Capabilities, Options, Reach
+from discreet.backends.lowering import Lowered, Setting
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.solvers import Ending, ProgramSolver
+from discreet.backends.solvers import ANY_BUDGET, PEER, ConeSolver, Ending
 from discreet.measures.measure import Cone
-from discreet.measures.registry import linear_or_of
 
 
-class Pounce(ProgramSolver[ConeProgram]):
+class Pounce(ConeSolver):
     """The cone program through POUNCE's `solve_socp`; see the module's docstring."""
 
     name = "pounce"
     solver = "POUNCE"
     capabilities = Capabilities(
-        regimes=frozenset(Regime),
+        **PEER,
+        **ANY_BUDGET,
         largest_outcomes=20_000,
-        gives_duals=True,
         method="exponential, power and second-order cones, by POUNCE's interior point method",
         citation="POUNCE 0.13, 2026 (github.com/jkitchin/pounce)",
         method_class="low accuracy",
         reach=(Reach("its times above 2,000 outcomes have not been measured", 2_000),),
         libraries=("pounce",),
-        extra="peers",
-        peer=True,
-        measures=linear_or_of(*Cone),
-        several=True,
     )
     tuning: Tuning = (
         Tuned(
@@ -56,10 +51,6 @@ class Pounce(ProgramSolver[ConeProgram]):
     )
 
     limits = ("max_iter", "time_limit")
-
-    def model(self, program: Program) -> ConeProgram:
-        """Return the cone program."""
-        return ConeProgram.of(program)
 
     def run(self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options) -> Ending:
         """Run POUNCE, whose keywords are the settings."""

@@ -33,7 +33,7 @@ from discreet.backends.contract import Capabilities, Options, Regime
 from discreet.backends.lowering import Lowered, Program, Setting
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.solvers import Ending, ProgramSolver
+from discreet.backends.solvers import PEER, Ending, ProgramSolver
 from discreet.measures.measure import Cone
 from discreet.measures.registry import linear_or_of
 from discreet.numerics.double_double import Array
@@ -49,10 +49,10 @@ class Qics(ProgramSolver["_Eliminated"]):
     name = "qics"
     solver = "QICS"
     capabilities = Capabilities(
+        **PEER,
         regimes=frozenset(Regime),
         largest_outcomes=4_000,  # 58 s on the single sensor
         largest_variables=4_000,
-        gives_duals=True,
         method="relative entropy cones, by QICS's dense nonsymmetric interior point method",
         citation="K. He, J. Saunderson, H. Fawzi, QICS, arXiv:2410.17803 (2024)",
         method_class="cones",
@@ -60,10 +60,7 @@ class Qics(ProgramSolver["_Eliminated"]):
             "near-deterministic-N=20-none": ("an error of 6e-10 is within its absolute tolerances")
         },
         libraries=("qics",),
-        extra="peers",
-        peer=True,
         measures=linear_or_of(Cone.ENTROPY, Cone.QUADRATIC),
-        several=True,
     )
     _share = ShareOfGap(Precision.step, 1e-13)
     tuning: Tuning = (

@@ -18,14 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Capabilities, Options, Reach, Regime
+from discreet.backends.contract import Capabilities, Options, Reach
 from discreet.backends.lowering import Lowered, Program, Setting
 from discreet.backends.peers.ipopt import CasadiProgram
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.solvers import Ending, ProgramSolver
-from discreet.measures.measure import Cone
-from discreet.measures.registry import linear_or_of
+from discreet.backends.solvers import ANY_BUDGET, PEER, Ending, ProgramSolver
 from discreet.numerics.double_double import Array
 
 
@@ -35,9 +33,9 @@ class Uno(ProgramSolver[CasadiProgram]):
     name = "uno"
     solver = "Uno"
     capabilities = Capabilities(
-        regimes=frozenset(Regime),
+        **PEER,
+        **ANY_BUDGET,
         largest_outcomes=20_000,
-        gives_duals=True,
         method="sparse nonlinear program, by Uno's sequential quadratic programs with a filter",
         citation="C. Vanaret, S. Leyffer, Math. Prog. Comp. (2025), arXiv:2406.13454",
         method_class="dense SQP",
@@ -47,10 +45,6 @@ class Uno(ProgramSolver[CasadiProgram]):
         },
         reach=(Reach("its times above 2,000 outcomes have not been measured", 2_000),),
         libraries=("unopy", "casadi"),
-        extra="peers",
-        peer=True,
-        measures=linear_or_of(*Cone),
-        several=True,
     )
     _share = ShareOfGap(Precision.own_gap, 1e-15, per_outcome=True)
     tuning: Tuning = (
