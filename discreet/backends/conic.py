@@ -4,20 +4,15 @@ Method: min ⟨L, P⟩ over column-stochastic P with Σ_ij KL(u_ij, π_j s_i) �
 exponential cone, with u as explicit variables so that the cones do not repeat the N outcomes. Two
 forms, setting `form`:
 
-- `deviation`: variables D = (A P − π s) / sqrt(ε) and the Kullback–Leibler terms u log(u/v) − u +
-  v, none of which is negative, in cones scaled by 1/sqrt(ε) (ECOS: 1/ε, without which it fails from
-  64 outcomes on). In measurements it was best for the interior point solvers: on the paper's 10
-  sensors Clarabel's own leakage exceeds the budget by at most 5e-8, with `joint` by 1e-3; on 14
-  sensors by at most 3e-4, whereas `joint` ends at 1.1 to 2.1 times the budget. Default for
-  clarabel, ecos and mosek.
+- `deviation`: the arrays and cones of `cones`, with variables D = (A P − π s) / sqrt(ε) and the
+  Kullback–Leibler terms u log(u/v) − u + v, none of which is negative, in cones scaled by 1/sqrt(ε)
+  (ECOS: 1/ε, without which it fails from 64 outcomes on). In measurements it was best for the
+  interior point solvers: on the paper's 10 sensors, at a half and at a tenth of what the Bayes rule
+  leaks, Clarabel's own leakage exceeds the budget by at most 2e-7, with `joint` by up to 8 %; on 14
+  sensors at a half by 1e-5, whereas `joint` ends at twice the budget. Default for clarabel, ecos
+  and mosek. Other measures of leakage and several constraints are always in this form.
 - `joint`: variables U = A P, `rel_entr(U, s πᵀ)` summed and divided by ε: the obvious form, with a
   scaling that helps. It suits SCS best. Default for scs.
-
-Other measures of leakage are also written in D and s: the polyhedral ones by their pieces, the
-others by quadratic, power or exponential cones. With several constraints each has its own terms,
-and a conditional measure has terms for every group of rows. Everything is written in cvxpy
-functions, which produce the same cones as `cones`, in another order: the last digits of its solvers
-depend on the order, for better on some problems and for worse on others.
 
 Under perfect privacy the whitened equations of `lowering` replace the cones; at budget inf only the
 column sums remain. Tolerances are a tenth of the requested gap, relative to an objective in units

@@ -231,26 +231,15 @@ def _linear(lowered: Any) -> dict[str, Any]:
 
 def _cones(lowered: Any) -> dict[str, Any]:
     """Return the cone program of the backend `clarabel`."""
-    from discreet.measures.measure import Cone
+    from discreet.backends.exchange.clarabel_json import clarabel_cones
 
     form = lowered.model
     matrix, right = form.standard()
-    cones: list[list[Any]] = [
-        ["ZeroConeT", form.equations],
-        ["NonnegativeConeT", form.signed + form.inequalities],
-    ]
-    for block in form.blocks:
-        if block.cone is Cone.ENTROPY:
-            cones.append(["ExponentialConeT"])
-        elif block.cone is Cone.QUADRATIC:
-            cones.append(["SecondOrderConeT", block.size])
-        else:
-            cones.append(["PowerConeT", block.power])
     return {
         "cost": form.cost.tolist(),
         "matrix": _entries(matrix),
         "right": right.tolist(),
-        "cones": cones,
+        "cones": list(map(list, clarabel_cones(form))),
         "options": lowered.options,
     }
 
