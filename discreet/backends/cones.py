@@ -6,7 +6,8 @@ and group of rows,
 
 - `Cone.ENTROPY`: for each private value an exponential cone y e^{x/y} ≤ z with y = u/root, z = π
   s/root and x of its own, so that z − y − x bounds (u log(u/(π s)) − u + π s)/root from above; no
-  such term is negative;
+  such term is negative. Solvers that have the cone h ≥ Σ_j u_j log(u_j/(π_j s)), of any number of
+  private values, get it `whole` instead, divided by B;
 - `Cone.QUADRATIC`: h with Σ_j D_j²/π_j ≤ h s as a second-order cone |(h − s, 2 D/√π)| ≤ h + s;
 - `Cone.POWER`: of order α, power cones u_j π_j^{1/α − 1} ≤ q_j^{1/α} norm^{1 − 1/α} with Σ_j q_j =
   norm, written in the deviation of q from independence, q_j = π_j s + root e_j.
@@ -18,10 +19,12 @@ ApS, *Modeling Cookbook*, chapters 3 to 5; the excess terms are those of the bac
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from discreet.backends.lowering import Program, Sum, sparse_rows
 from discreet.backends.parts import LeakageConstraint, PriorGroup
@@ -36,7 +39,8 @@ if TYPE_CHECKING:
 class ConeBlock:
     """Rows in one cone. `power` is that of a power cone, else 0.
 
-    ENTROPY    three rows (x, y, z) with y e^{x/y} ≤ z and y > 0, or in its closure
+    ENTROPY    three rows (x, y, z) with y e^{x/y} ≤ z and y > 0, or in its closure; if `whole`,
+               `size` rows (h, u, v) with h ≥ Σ_j u_j log(u_j/v_j)
     QUADRATIC  `size` rows, the first at least the Euclidean norm of the others
     POWER      three rows (x, y, z) with |z| ≤ x^power y^{1 − power} and x, y ≥ 0
     """
@@ -67,12 +71,12 @@ class ConeProgram:
     blocks: tuple[ConeBlock, ...]
 
     @classmethod
-    def of(cls, program: Program) -> ConeProgram:
-        """Return the cones of a program."""
+    def of(cls, program: Program, *, whole: bool = False) -> ConeProgram:
+        """Return the cones of a program; whole: with relative entropies as single cones."""
         from scipy import sparse
 
         arrays = program.linear_program()
-        found = _Cones(arrays.cost.size)
+        found = _Cones(arrays.cost.size, whole)
         for part in program.parts:
             if not part.linear:
                 found.add_part(program, part)
@@ -100,6 +104,18 @@ class ConeProgram:
         """The number of rows that are equations or inequalities; those of cones follow."""
         return self.equations + self.inequalities
 
+    def prices(self, multipliers: ArrayLike) -> Array:
+        """Return the prices of equations and inequalities from those of the rows of `standard`."""
+        signs = slice(self.equations, self.equations + self.signed)
+        return np.delete(np.asarray(multipliers), signs)[: self.linear]
+
+    def members(self, added: int = 0) -> Iterator[tuple[ConeBlock, NDArray[np.intp]]]:
+        """Yield the cones and their rows, which come after the linear ones and `added` others."""
+        first = self.linear + added
+        for block in self.blocks:
+            yield block, np.arange(first, first + block.size)
+            first += block.size
+
     def standard(self) -> tuple[csc_array, Array]:
         """Return matrix and right with the bounds as rows after the equations, for solvers without
         bounds.
@@ -120,8 +136,9 @@ class _Cones:
     program and new ones.
     """
 
-    def __init__(self, variables: int) -> None:
+    def __init__(self, variables: int, whole: bool) -> None:
         self.variables = variables
+        self.whole = whole
         self.blocks = list[ConeBlock]()
         self.rows = list[Sum]()
         self.budgets = list[Sum]()
@@ -144,7 +161,7 @@ class _Cones:
         each = {
             Cone.QUADRATIC: self._quadratic,
             Cone.POWER: self._powers,
-            Cone.ENTROPY: self._exponential,
+            Cone.ENTROPY: self._relative_entropy if self.whole else self._exponential,
         }[part.cone]
         leaks = [
             (guess, each(part, group, deviation.tolist(), guess))
@@ -175,6 +192,21 @@ class _Cones:
                 ([guess], [independent]),
             )
         return [*deviation, *extra], [-1.0 / part.root] * (2 * len(deviation))
+
+    def _relative_entropy(
+        self, part: LeakageConstraint, group: PriorGroup, deviation: list[int], guess: int
+    ) -> Sum:
+        """Return h ≥ Σ_j u_j log(u_j/(π_j s))/B."""
+        h = self._new()
+        priors = (group.prior / part.level).tolist()
+        root = part.root / part.level
+        joint = [
+            ([guess, place], [prior, root]) for place, prior in zip(deviation, priors, strict=True)
+        ]
+        independent = [([guess], [prior]) for prior in priors]
+        size = 1 + 2 * len(priors)
+        self._add(ConeBlock(Cone.ENTROPY, size), ([h], [1.0]), *joint, *independent)
+        return [h], [1.0]
 
     def _quadratic(
         self, part: LeakageConstraint, group: PriorGroup, deviation: list[int], guess: int

@@ -408,7 +408,7 @@ class Policy:
 
 
 class Duals(NamedTuple):
-    """A tilt [m, n] and multipliers μ [C] (inf at budget 0)."""
+    """A tilt [m, n] and multipliers μ [C]: inf at budget 0; with 0 the tilt of its rows is 0."""
 
     tilt: Array
     multipliers: Array

@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, Setting, limits, point_of
+from discreet.backends.contract import Capabilities, Options, Reach
+from discreet.backends.lowering import Lowered, Program, Setting, limits
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice
+from discreet.backends.solvers import LINEAR_BUDGETS, Ending, LinearSolver
 from discreet.errors import Absent, BackendError
-from discreet.measures.registry import LINEAR
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -57,12 +57,13 @@ SETTINGS = {
 }
 
 
-class Highs(Unlifted):
+class Highs(LinearSolver["HighsLp"]):
     """The linear programs through highspy; see the docstring of the module."""
 
     name = "highs"
+    solver = "HiGHS"
     capabilities = Capabilities(
-        regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
+        **LINEAR_BUDGETS,
         largest_outcomes=200_000,  # 20 s at 100 000, over 150 s at 300 000, mostly in presolve
         gives_duals=True,
         method="linear program, by HiGHS's simplex, interior point or first-order method",
@@ -71,19 +72,19 @@ class Highs(Unlifted):
         reach=(Reach("the linear program of 32,459 outcomes did not end within 11 s", 20_000),),
         libraries=("highspy",),
         settings=SETTINGS,
-        measures=LINEAR,
         several=True,
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[HighsLp, dict[str, Setting]]:
-        """Return the program as a HighsLp, in the order of `Program.linear_program`."""
-        program = Program.linear(problem)
-        return Lowered(program, _model(program), highs_options(options, self.name))
+    def settings(self, options: Options, problem: Problem) -> dict[str, Setting]:
+        """Return HiGHS's options."""
+        return highs_options(options, self.name)
 
-    def solve(self, lowered: Lowered[HighsLp, dict[str, Setting]], options: Options) -> Raw[Answer]:
-        """Run HiGHS; `claimed` is its model status. Raises Interrupted at the time limit,
-        BackendError without a point.
-        """
+    def model(self, program: Program) -> HighsLp:
+        """Return the program as a HighsLp, in the order of `Program.linear_program`."""
+        return _model(program)
+
+    def run(self, lowered: Lowered[HighsLp, dict[str, Setting]], options: Options) -> Ending:
+        """Run HiGHS; `claimed` is its model status."""
         import highspy
 
         solver = highspy.Highs()
@@ -102,16 +103,15 @@ class Highs(Unlifted):
         solver.run()
         status = solver.getModelStatus()
         solution = solver.getSolution()
-        claimed = solver.modelStatusToString(status)
-        late = status == highspy.HighsModelStatus.kTimeLimit
-        variables = point_of(
-            "HiGHS", claimed, late, options, solution.col_value if solution.value_valid else None
-        )
         prices = np.asarray(solution.row_dual if solution.dual_valid else [], dtype=np.float64)
-        iterations = getattr(
-            solver.getInfo(), f"{METHODS[str(lowered.options['solver'])]}_iteration_count"
+        counted = f"{METHODS[str(lowered.options['solver'])]}_iteration_count"
+        return Ending(
+            solver.modelStatusToString(status),
+            status == highspy.HighsModelStatus.kTimeLimit,
+            solution.col_value if solution.value_valid else None,
+            -prices,
+            int(getattr(solver.getInfo(), counted)),
         )
-        return Raw(claimed, lowered.program.answer(variables, -prices), int(iterations))
 
 
 def highs_options(options: Options, backend: str) -> dict[str, Setting]:

@@ -35,7 +35,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from discreet.backends.contract import Answer, Options
 from discreet.backends.parts import (
@@ -48,7 +48,6 @@ from discreet.backends.parts import (
 )
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import without_rare
-from discreet.errors import BackendError, Interrupted
 from discreet.measures.measure import Scope
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
@@ -63,7 +62,6 @@ if TYPE_CHECKING:
 
 _Model = TypeVar("_Model")
 _Arguments = TypeVar("_Arguments")
-_Item = TypeVar("_Item")
 Setting: TypeAlias = str | float | bool
 """The value of a setting of a solver."""
 
@@ -217,17 +215,6 @@ class Program:
         """The privacy equations of one guess [r, N]: Σ_l row_rl R_il = 0."""
         return self.rows.features * (self.problem.p_z / self.scale)
 
-    def privacy_equations(self) -> csc_array | None:
-        """Return the privacy equations of every guess except the last [(m − 1)·r, m·N], or None."""
-        from scipy import sparse
-
-        block = self.row
-        guesses = self.problem.m - 1
-        if block.size == 0 or guesses == 0:
-            return None
-        empty = sparse.csc_array((guesses * block.shape[0], self.problem.N))
-        return sparse.csc_array(sparse.hstack([_diagonal(block, guesses), empty]))
-
     def law(self) -> tuple[Array, Array]:
         """Return the matrices [columns of D, N] and [columns of s, N] that map P_i to D_i and
         s_i.
@@ -244,8 +231,11 @@ class Program:
         problem = self.problem
         m = self.problem.m
         sums = sparse.hstack([sparse.eye_array(problem.N)] * m)
-        privacy = self.privacy_equations()
-        whole: Any = sums if privacy is None else sparse.vstack([sums, privacy])
+        whole: Any = sums
+        if self.row.size and m > 1:
+            private = _diagonal(self.row, m - 1)
+            empty = sparse.csc_array(((m - 1) * len(self.row), problem.N))
+            whole = sparse.vstack([sums, sparse.hstack([private, empty])])
         if self.leaks:
             links, masses = (_diagonal(-each / self.scale, m) for each in self.law())
             _, deviations, guesses = self.sizes
@@ -304,7 +294,9 @@ class Program:
                         height.append(-1.0)
                         columns += 1
                     rows += [(places, [*row, *height]) for row in piece.tolist()]
-            for heights in part.bounded(own):
+            if part.measure.scope is Scope.TOTAL:
+                own = [[place for places in own for place in places]]
+            for heights in filter(None, own):
                 budgets.append((heights, [1.0] * len(heights)))
                 limits.append(part.level / part.unit)
         return sparse_rows(rows + budgets, columns), np.append(np.zeros(len(rows)), limits)
@@ -330,26 +322,21 @@ class Program:
         masses, deviations, guesses = self.sizes
         return np.concatenate([np.zeros(masses), np.full(deviations, -math.inf), np.zeros(guesses)])
 
-    def answer(
-        self, variables: Array, prices: Array, budget_prices: Sequence[float] | None = None
-    ) -> Answer:
+    def answer(self, variables: Array, prices: Array) -> Answer:
         """Return the `estimator`, with duals if they are finite.
 
-        variables      all variables; R comes first
-        prices         of the equations, then of other rows, in the Lagrangian cost·x + prices·(E x
-                       − right)
-        budget_prices  of each part, Σ budget_prices·(leakage/B − 1); by default the last prices,
-                       linear parts first
+        variables  all variables; R comes first
+        prices     of the equations, then of other rows, in the Lagrangian cost·x + prices·(E x −
+                   right); those of the budgets come last, linear parts first
         """
-        problem = self.problem
         estimator = self.estimator(variables[: self.cost.size])
-        expected = problem.N + (problem.m - 1) * len(self.rows.features) + sum(self.sizes[1:])
-        if prices.size < expected:
+        first = self.problem.N
+        expected = first + (self.problem.m - 1) * len(self.rows.features) + sum(self.sizes[1:])
+        if prices.size < expected or not np.isfinite(prices[:expected]).all():
             return Answer(estimator)
-        each = self._last(prices) if budget_prices is None else budget_prices
-        if not (np.isfinite(prices[:expected]).all() and np.isfinite(each).all()):
+        if not all(map(math.isfinite, self._budget_prices(prices))):
             return Answer(estimator)
-        return Answer(estimator, *self.duals(prices[problem.N : expected], each))
+        return Answer(estimator, *self.duals(prices[first:]))
 
     def estimator(self, variables: Array) -> Array:
         """Return P = R / v; under a measure of each posterior, guesses that only rounding makes are
@@ -360,9 +347,9 @@ class Program:
             return found
         return without_rare(normalise(found), self.problem.p_z, Precision.unseen)
 
-    def _last(self, prices: Array) -> list[float]:
-        """Return the price of each part's budget from the last prices: first the linear parts, then
-        the others.
+    def _budget_prices(self, prices: Array) -> list[float]:
+        """Return the price of each part's budget, in units of B, from the last prices: first the
+        linear parts, then the others.
         """
         found = dict[int, float]()
         end = prices.size
@@ -374,35 +361,25 @@ class Program:
             end -= count
         return [found[part.number] for part in self.parts]
 
-    def duals(self, prices: Array, budget_prices: Sequence[float]) -> tuple[Array, Any]:
-        """Return (tilt [m, n], multipliers [C]) from the prices of all equations except the first
-        N, and of the budget of each part.
-        """
-        r = (self.problem.m - 1) * len(self.rows.features)
-        tilt = self.private_tilt(prices[:r])
-        links = prices[r : r + self.sizes[1]]
-        masses = prices[r + self.sizes[1] :]
-        for part in self.parts:
+    def duals(self, prices: Array) -> tuple[Array, Array]:
+        """Return (tilt [m, n], multipliers [C]) from the prices of all rows except the first N."""
+        private = (self.problem.m - 1) * len(self.rows.features)
+        links = prices[private : private + self.sizes[1]]
+        masses = prices[private + self.sizes[1] :]
+        tilt = self.rows.tilt(
+            -self.unit * prices[:private].reshape(self.problem.m - 1, len(self.rows.features)),
+            self.problem.m,
+        )
+        multipliers = no_multipliers(self.problem.terms)
+        for part, price in zip(self.parts, self._budget_prices(prices), strict=True):
+            multipliers[part.number] = max(0.0, price) * self.unit / part.unit
             for i, deviation, guess, _, group in self.places(part):
                 start = self.sizes[0]
                 slope = -self.unit / part.root * links[deviation - start]
                 # D is (u − π s)/root.
                 shift = -self.unit * masses[guess - start - links.size] - slope @ group.prior
                 tilt[i, group.rows] = slope + shift
-        return tilt, self.multipliers(budget_prices)
-
-    def private_tilt(self, prices: Array) -> Array:
-        """Return the tilt [m, n] of the prices of the privacy equations; 0 if there are none."""
-        return self.rows.tilt(
-            -self.unit * prices.reshape(self.problem.m - 1, len(self.rows.features)), self.problem.m
-        )
-
-    def multipliers(self, prices: Sequence[float]) -> Array:
-        """Return the multipliers [C], from the price of each part's budget in units of B."""
-        found = no_multipliers(self.problem.terms)
-        for part, price in zip(self.parts, prices, strict=True):
-            found[part.number] = max(0.0, price) * self.unit / part.unit
-        return found
+        return tilt, multipliers
 
 
 def _is_slack(problem: Problem, term: Term) -> bool:
@@ -439,27 +416,3 @@ def limits(options: Options, iterations: str, seconds: str) -> dict[str, Setting
     """
     asked = ((iterations, options.max_iterations), (seconds, options.time_limit))
     return {name: limit for name, limit in asked if name and limit is not None}
-
-
-def is_late(options: Options, seconds: float | None) -> bool:
-    """Return True if a solver that ended without an optimum after these seconds reached its time
-    limit.
-
-    Some solvers do not report it.
-    """
-    if options.time_limit is None or seconds is None:
-        return False
-    return seconds >= 0.9 * options.time_limit
-
-
-def point_of(
-    solver: str, claimed: str, out_of_time: bool, options: Options, variables: ArrayLike | None
-) -> Array:
-    """Return the point that a solver ended with; Interrupted if its time limit ended it,
-    BackendError if the point is not finite.
-    """
-    if out_of_time:
-        raise Interrupted(f"{solver} stopped at its time limit of {options.time_limit:g} s")
-    if variables is None or not np.isfinite(variables).all():
-        raise BackendError(f"{solver} ended with {claimed!r} and no point")
-    return np.asarray(variables)

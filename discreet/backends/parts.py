@@ -26,20 +26,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
 from discreet.lazy import cached_property
-from discreet.measures.measure import Cone, Measure, Scope
+from discreet.measures.measure import Cone, Measure
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import UNIT
 from discreet.problems.constraint import Term
 from discreet.problems.problem import Problem
-
-_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -137,18 +135,6 @@ class LeakageConstraint:
         size = np.abs(piece) @ prior  # size at independence; rounding errors are set to 0
         exact = np.where(np.abs(mean) > 2 * (prior.size + 2) * UNIT * size, mean, 0.0)
         return np.column_stack([piece * self.root, exact]) / self.unit
-
-    def bounded(self, own: list[list[_Item]]) -> list[list[_Item]]:
-        """Return the lists of items that the budget bounds by their sum: one list over all guesses,
-        one for each guess, or none.
-        """
-        if self.measure.scope is Scope.POSTERIOR:
-            return []
-        return (
-            [[each for items in own for each in items]]
-            if self.measure.scope is Scope.TOTAL
-            else own
-        )
 
     def laws(self) -> Iterator[tuple[int, int, PriorGroup]]:
         """Yield the first column of D, the column of s, and the group, for every group."""

@@ -5,8 +5,8 @@ loop passes them to the judge.
   permits.
 - `within_budget` blends it with the best constant guess if that fails, and at positive budgets.
 - `tilts_from_ratio` derives duals from the law of an estimator, with the multiplier of the best
-  bound; `duals_of_law` also derives them for guesses that are never made, and `multipliers_of`
-  under any measure.
+  bound, and `multipliers_of` under any measure; `excluded` gives a tilt to a guess that is never
+  made.
 
 The judge trusts nothing here: it checks these estimators and duals like any others.
 
@@ -513,45 +513,6 @@ def _best_multiplier(
     return low if at_low[0] >= at_high[0] else high
 
 
-def duals_of_law(problem: Problem, law: OutputLaw) -> tuple[Array, float]:
-    """Return (tilt [m, n], multiplier) for an estimator of that law, at a positive finite budget,
-    also for guesses that are never made.
-
-    For the guesses in use they are those of `tilts_from_ratio`. If Ŷ = y_i never happens, it has no
-    posterior, but a tilt that makes y_i look better than the guesses in use would ruin the bound.
-    With λ_l the least tilted loss of the guesses in use and c_l = (L_il − λ_l)/(μ w_l), such a
-    guess gets the t_i = μ x that solves
-
-        maximise z   subject to   c_l + Σ_j p(x_j given z_l) x_j ≥ z for every l,
-                                  log Σ_j π_j e^{x_j} ≤ 0;
-
-    z ≥ 0 is reached exactly if an optimal estimator does not use the guess. The smooth constraint
-    is approximated by tangents at the points where the linear programs (n + 1 variables) violate it
-    (J. E. Kelley, J. SIAM 8 (1960)).
-    """
-    used = law.mass >= Precision.unseen
-    loss = problem.loss[used]
-    tilt = np.zeros((problem.m, problem.n))
-    tilt[used], multiplier = tilts_from_ratio(
-        law.ratio_minus_one()[used], problem.p_xz, loss, problem.budget
-    )
-    if multiplier > 0.0:
-        least = (loss + tilt[used] @ problem.p_xz).min(axis=0)
-        for i in np.flatnonzero(~used):
-            lead = (problem.loss[i] - least) / problem.p_z / multiplier
-            most = -np.log(problem.p_x)
-            tilt[i] = multiplier * excluded(
-                lead, problem, partial(_log_mean, problem.p_x), np.ones_like(most), most
-            )
-    return tilt, multiplier
-
-
-def _log_mean(p_x: Array, point: Array) -> tuple[float, Array]:
-    """Return log Σ_j π_j e^{x_j} and its gradient."""
-    weight = p_x * np.exp(point - point.max())
-    return float(point.max() + np.log(weight.sum())), weight / weight.sum()
-
-
 def excluded(
     lead: Array,
     problem: Problem,
@@ -559,8 +520,17 @@ def excluded(
     size: Array,
     most: Array,
 ) -> Array:
-    """Return t/μ [n] for a guess whose loss exceeds the least by `lead` [N] (per mass, in units of
-    μ) before it is tilted.
+    """Return t/μ [n] for a guess that is never made, whose loss exceeds the least by `lead` [N]
+    (per mass, in units of μ) before it is tilted.
+
+    It has no posterior, but a tilt that makes it look better than the guesses in use would ruin the
+    bound. With c_l the lead, it gets the x = t/μ that solves
+
+        maximise z   subject to   c_l + Σ_j p(x_j given z_l) x_j ≥ z for every l,   f(x) ≤ 0;
+
+    z ≥ 0 is reached exactly if an optimal estimator does not use the guess. The smooth constraint
+    is approximated by tangents at the points where the linear programs (n + 1 variables) violate it
+    (J. E. Kelley, J. SIAM 8 (1960)).
 
     excess_at   returns f and its gradient at t/μ, which must satisfy f ≤ 0; f(x + c) = f(x) + c for
                 every number c

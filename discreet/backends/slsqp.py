@@ -42,7 +42,6 @@ from discreet.backends.multipliers import multipliers_of
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import (
     blend_to_target,
-    duals_of_law,
     excluded,
     log_ratio,
     without_rare,
@@ -259,9 +258,6 @@ class SmoothProgram:
             if self.problem.measure.scope is Scope.POSTERIOR:
                 estimator = without_rare(normalise(estimator), self.problem.p_z, Precision.unseen)
             columns = normalise(estimator)
-            if self.problem.measure == MUTUAL_INFORMATION:
-                tilt, multiplier = duals_of_law(self.problem, self.problem.output_law(columns))
-                return Answer(estimator, tilt, np.array([multiplier]))
             duals = self._duals(columns)
             return Answer(estimator) if duals is None else Answer(estimator, *duals)
         if self.problem.constraint.perfect and multipliers is None:
@@ -269,7 +265,7 @@ class SmoothProgram:
         prices = (
             np.zeros(0) if multipliers is None else np.asarray(multipliers)[: len(self.equations)]
         )
-        return Answer(estimator, *self.program.duals(-prices, []))
+        return Answer(estimator, *self.program.duals(-prices))
 
     def _duals(self, columns: Array) -> tuple[Array, Array] | None:
         """Return the duals with the best bound for the guesses that an estimator [m, N] makes.

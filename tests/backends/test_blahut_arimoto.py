@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from random_laws import random_joint
 
 from discreet.backends.blahut_arimoto.backend import BlahutArimoto
-from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes, Prices
+from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes
 from discreet.backends.blahut_arimoto.plain import (
     EntropicStep,
     constrained_sweep,
@@ -20,7 +20,7 @@ from discreet.backends.blahut_arimoto.plain import (
     uniform_start,
 )
 from discreet.backends.blahut_arimoto.proximal import ProximalSweep, proximal_sweeps
-from discreet.backends.contract import Options
+from discreet.backends.contract import Duals, Options
 from discreet.backends.run import solve
 from discreet.backends.solution import Status
 from discreet.errors import InputError
@@ -121,7 +121,7 @@ def test_a_solved_proximal_sweep_keeps_the_budget_and_pays_for_its_distance(seed
     feasible = log_normalise(np.log(0.5 * bracket.estimator + 0.5 / problem.m))
     tilt, found = bracket.prices
     multipliers = np.where(found > 0.0, found, 1.0)
-    attempt = ProximalSweep(outcomes, feasible, Prices(tilt, multipliers), 5.0)
+    attempt = ProximalSweep(outcomes, feasible, Duals(tilt, multipliers), 5.0)
     for _ in range(60):
         if attempt.step() <= 1e-24:
             break

@@ -23,11 +23,11 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
 from discreet.lazy import cached_property
 from discreet.measures.law import OutputLaw, distance_from_private
@@ -37,17 +37,6 @@ from discreet.numerics.rounding import UNIT
 from discreet.problems.blend import least_common_share
 from discreet.problems.laws import Law, laws_of
 from discreet.problems.problem import Problem
-
-
-class Prices(NamedTuple):
-    """A tilt [m, n] and the multiplier of each constraint [C].
-
-    A multiplier is inf under perfect privacy. If it is 0, the constraint does not count, and the
-    tilt of its rows is 0.
-    """
-
-    tilt: Array
-    multipliers: Array
 
 
 @dataclass(frozen=True)
@@ -208,7 +197,7 @@ class Outcomes:
         """Return the expected loss ⟨L, P⟩."""
         return float((self.cost * estimator * self.mass).sum())
 
-    def tilted_law(self, prices: Prices) -> TiltedLaw:
+    def tilted_law(self, prices: Duals) -> TiltedLaw:
         """Return the posteriors that the tilt represents.
 
         Under perfect privacy (μ = inf) every posterior is the prior and the tilt costs nothing.
@@ -246,7 +235,7 @@ class Outcomes:
         """
         return self.cost + tilt @ self.feature - law.cost @ self.share
 
-    def lower(self, prices: Prices) -> float:
+    def lower(self, prices: Duals) -> float:
         """Return a lower bound of the error probability of every feasible estimator, proved by any
         tilt and μ > 0.
         """
@@ -289,13 +278,13 @@ class Bracket:
         self.deadline = deadline
         self.estimator = self.leak_free = outcomes.constant()
         no_tilt = np.zeros((len(outcomes.cost), outcomes.prior.size))
-        self.prices = Prices(no_tilt, np.where(outcomes.budget == 0.0, math.inf, 0.0))
+        self.prices = Duals(no_tilt, np.where(outcomes.budget == 0.0, math.inf, 0.0))
         self.upper = outcomes.error(self.estimator)
         self.lower = float(outcomes.mass @ outcomes.cost.min(axis=0))
         self.stalled = 0
         self.passes = 0
 
-    def offer(self, estimator: Array, prices: Prices | None) -> None:
+    def offer(self, estimator: Array, prices: Duals | None) -> None:
         """Keep an estimator or prices that improve either side."""
         before = self.upper - self.lower
         upper, feasible = self._outcomes.upper(estimator, self.leak_free)

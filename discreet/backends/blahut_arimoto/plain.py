@@ -20,7 +20,8 @@ import math
 
 import numpy as np
 
-from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes, Prices
+from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes
+from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
 from discreet.measures.mutual_information import phi_divergence
 from discreet.numerics.double_double import Array
@@ -72,11 +73,11 @@ def _log_ratios(outcomes: Outcomes, estimator: Array) -> Array:
     return np.maximum(logs, Precision.log_zero)
 
 
-def _own_prices(outcomes: Outcomes, log_estimator: Array, multiplier: float) -> Prices:
+def _own_prices(outcomes: Outcomes, log_estimator: Array, multiplier: float) -> Duals:
     """Return the prices of a fixed point: t_ij = μ log(p(x_j given ŷ_i)/π_j)."""
     multipliers = np.zeros(outcomes.budget.size)
     multipliers[outcomes.priced] = multiplier
-    return Prices(multiplier * _log_ratios(outcomes, np.exp(log_estimator)), multipliers)
+    return Duals(multiplier * _log_ratios(outcomes, np.exp(log_estimator)), multipliers)
 
 
 def constrained_sweep(

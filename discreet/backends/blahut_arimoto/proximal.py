@@ -41,8 +41,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes, Prices, TiltedLaw
+from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes, TiltedLaw
 from discreet.backends.blahut_arimoto.plain import uniform_start
+from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
 from discreet.numerics.double_double import Array
 
@@ -69,7 +70,7 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
             return _with_perfect_privacy(outcomes, bracket, log_estimator)
         counts = np.isin(np.arange(multipliers.size), list(active))
         rows = counts[outcomes.row_term]
-        start = Prices(np.where(rows, tilt, 0.0), np.where(counts, multipliers, 0.0))
+        start = Duals(np.where(rows, tilt, 0.0), np.where(counts, multipliers, 0.0))
         sweep = ProximalSweep(outcomes, log_estimator, start, pace.eta)
         solved = sweep.run(bracket, active - kept)
         if sweep.idle:
@@ -122,7 +123,7 @@ def _with_perfect_privacy(outcomes: Outcomes, bracket: Bracket, log_estimator: A
     return bracket.verdict() or _STALLED
 
 
-def _perfect_prices(outcomes: Outcomes, private: Bracket) -> Prices:
+def _perfect_prices(outcomes: Outcomes, private: Bracket) -> Duals:
     """Return the perfect-privacy tilt at the multipliers with the best bound.
 
     It costs Σ_i s_i Var_π(t_i)/(2 μ) + μ ε to second order under each constraint; a tilt common to
@@ -137,7 +138,7 @@ def _perfect_prices(outcomes: Outcomes, private: Bracket) -> Prices:
     ratios = outcomes.by_term(variances)[priced] / outcomes.budget[priced]
     multipliers = private.prices.multipliers.copy()
     multipliers[priced] = np.sqrt(0.5 * ratios)
-    return Prices(np.where(multipliers[outcomes.row_term] > 0.0, tilt, 0.0), multipliers)
+    return Duals(np.where(multipliers[outcomes.row_term] > 0.0, tilt, 0.0), multipliers)
 
 
 class Pace:
@@ -178,14 +179,14 @@ class _Point:
     At the end of the sweep the gradient is zero: dev_i = s_i (q_i − π), and Σ s_i KL_i = ε.
     """
 
-    change: Prices
-    prices: Prices
+    change: Duals
+    prices: Duals
     law: TiltedLaw
     log_estimator: Array
     estimator: Array
     mass: Array
     value: float
-    gradient: Prices
+    gradient: Duals
 
 
 class ProximalSweep:
@@ -196,7 +197,7 @@ class ProximalSweep:
     binding.
     """
 
-    def __init__(self, outcomes: Outcomes, log_estimator: Array, start: Prices, eta: float) -> None:
+    def __init__(self, outcomes: Outcomes, log_estimator: Array, start: Duals, eta: float) -> None:
         self._outcomes = outcomes
         self._eta = eta
         self._start = start
@@ -279,7 +280,7 @@ class ProximalSweep:
         outcomes = self._outcomes
         eta = self._eta
         tilt_change = outcomes.centre(tilt_change)
-        prices = Prices(self._start.tilt + tilt_change, self._start.multipliers + change)
+        prices = Duals(self._start.tilt + tilt_change, self._start.multipliers + change)
         law = outcomes.tilted_law(prices)
         rise = law.cost - self._start_law.cost
         exponent = self._base - eta * (tilt_change @ outcomes.feature - rise @ outcomes.share)
@@ -297,14 +298,14 @@ class ProximalSweep:
         gap = deviation - mass[:, outcomes.group] * law.excess
         gradient[:, self._rows] = gap[:, self._rows]
         return _Point(
-            change=Prices(tilt_change, change),
+            change=Duals(tilt_change, change),
             prices=prices,
             law=law,
             log_estimator=exponent - log_total,
             estimator=estimator,
             mass=mass,
             value=float(-(outcomes.mass @ log_total) / eta - change[self._priced] @ target),
-            gradient=Prices(gradient, off),
+            gradient=Duals(gradient, off),
         )
 
     def _direction(self) -> tuple[Array, Array, float]:

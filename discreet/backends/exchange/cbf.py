@@ -11,7 +11,6 @@ optimization", Math. Prog. Comp. 8 (2016); MOSEK ApS, *The CBF format*, for the 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -72,12 +71,10 @@ def _order(form: ConeProgram) -> NDArray[np.intp]:
     """Return the rows of the program in the order of CBF, which reverses those of exponential
     cones.
     """
-    order = np.arange(form.right.size)
-    starts = itertools.accumulate((block.size for block in form.blocks), initial=form.linear)
-    for start, block in zip(starts, form.blocks, strict=False):
-        if block.cone is Cone.ENTROPY:
-            order[start : start + 3] = order[start : start + 3][::-1]
-    return order
+    order = [np.arange(form.linear)]
+    for block, rows in form.members():
+        order.append(rows[::-1] if block.cone is Cone.ENTROPY else rows)
+    return np.concatenate(order)
 
 
 def _entries(name: str, places: tuple[NDArray[Any], ...], values: Array) -> Iterator[str]:

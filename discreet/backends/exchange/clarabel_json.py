@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from discreet.backends.cones import ConeBlock, ConeProgram
+from discreet.backends.cones import ConeProgram
 from discreet.backends.exchange.preamble import Preamble
 from discreet.measures.measure import Cone
 
@@ -26,7 +26,6 @@ def lines(form: ConeProgram, preamble: Preamble) -> Iterator[str]:
     matrix.eliminate_zeros()
     count = form.cost.size
     rows = right.size
-    linear = [{"ZeroConeT": form.equations}, {"NonnegativeConeT": form.signed + form.inequalities}]
     whole = {
         "about": list(preamble.lines()),
         "P": _columns(count, count, [0] * (count + 1), [], []),
@@ -35,7 +34,7 @@ def lines(form: ConeProgram, preamble: Preamble) -> Iterator[str]:
             rows, count, matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
         ),
         "b": right.tolist(),
-        "cones": [*linear, *map(_cone, form.blocks)],
+        "cones": [{name: size[0] if size else []} for name, *size in clarabel_cones(form)],
         "settings": {},
     }
     last = len(whole) - 1
@@ -50,9 +49,16 @@ def _columns(
     return {"m": rows, "n": columns, "colptr": starts, "rowval": places, "nzval": values}
 
 
-def _cone(block: ConeBlock) -> dict[str, Any]:
-    if block.cone is Cone.POWER:
-        return {"PowerConeT": block.power}
-    return (
-        {"ExponentialConeT": []} if block.cone is Cone.ENTROPY else {"SecondOrderConeT": block.size}
-    )
+def clarabel_cones(form: ConeProgram) -> Iterator[tuple[Any, ...]]:
+    """Yield the cones of the rows of `ConeProgram.standard`: Clarabel's name, and its size if it
+    has one.
+    """
+    yield "ZeroConeT", form.equations
+    yield "NonnegativeConeT", form.signed + form.inequalities
+    for block in form.blocks:
+        if block.cone is Cone.POWER:
+            yield "PowerConeT", block.power
+        elif block.cone is Cone.QUADRATIC:
+            yield "SecondOrderConeT", block.size
+        else:
+            yield ("ExponentialConeT",)

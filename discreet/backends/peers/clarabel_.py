@@ -14,26 +14,24 @@ sensors it ends without progress. If it runs out of precision it keeps its last 
 
 from __future__ import annotations
 
-import numpy as np
-
-from discreet.backends.cones import ConeBlock, ConeProgram
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, Setting, point_of
-from discreet.backends.peers.tuning import Tuned, Tuning, native
+from discreet.backends.cones import ConeProgram
+from discreet.backends.contract import Capabilities, Options, Reach
+from discreet.backends.exchange.clarabel_json import clarabel_cones
+from discreet.backends.lowering import Lowered, Setting
+from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.measures.measure import Cone
-from discreet.measures.registry import linear_or_of
-from discreet.problems.problem import Problem
+from discreet.backends.solvers import ANY_BUDGET, PEER, ConeSolver, Ending
 
 
-class Clarabel(Unlifted):
+class Clarabel(ConeSolver):
     """The cone program through Clarabel's own interface; see the docstring of the module."""
 
     name = "clarabel"
+    solver = "Clarabel"
     capabilities = Capabilities(
-        regimes=frozenset(Regime),
+        **PEER,
+        **ANY_BUDGET,
         largest_outcomes=1_000_000,  # 39 s on the single sensor
-        gives_duals=True,
         method=(
             "exponential, power and second-order cones in sparse arrays, by Clarabel's "
             "interior point method"
@@ -42,10 +40,6 @@ class Clarabel(Unlifted):
         method_class="cones",
         reach=(Reach("did not end within 30 s for 1,000,000 outcomes", 200_000),),
         libraries=("clarabel",),
-        extra="peers",
-        peer=True,
-        measures=linear_or_of(*Cone),
-        several=True,
     )
     _share = ShareOfGap(Precision.cone, 1e-14)
     tuning: Tuning = (
@@ -65,18 +59,10 @@ class Clarabel(Unlifted):
         ),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[ConeProgram, dict[str, Setting]]:
-        """Return the cone program, and Clarabel's settings by name."""
-        program = Program.of(problem)
-        settings = native(self.tuning, options, problem.N, "max_iter", "time_limit")
-        return Lowered(program, ConeProgram.of(program), settings)
+    limits = ("max_iter", "time_limit")
 
-    def solve(
-        self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options
-    ) -> Raw[Answer]:
-        """Run Clarabel; `claimed` is its status. Raises Interrupted at the time limit, BackendError
-        without a point.
-        """
+    def run(self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options) -> Ending:
+        """Run Clarabel."""
         import clarabel
         from scipy import sparse
 
@@ -84,39 +70,15 @@ class Clarabel(Unlifted):
         for name, value in lowered.options.items():
             setattr(settings, name, value)
         form = lowered.model
-        count = lowered.model.cost.size
         matrix, right = form.standard()
-        arguments = (
-            sparse.csc_matrix((count, count)),
+        solution = clarabel.DefaultSolver(
+            sparse.csc_matrix((form.cost.size, form.cost.size)),
             form.cost,
             sparse.csc_matrix(matrix),
             right,
-            cones_of(form),
-        )
-        solution = clarabel.DefaultSolver(*arguments, settings).solve()
+            [getattr(clarabel, name)(*size) for name, *size in clarabel_cones(form)],
+            settings,
+        ).solve()
         claimed = str(solution.status)
-        variables = point_of("Clarabel", claimed, claimed == "MaxTime", options, solution.x)
-        signs = slice(form.equations, form.equations + form.signed)
-        prices = np.delete(np.asarray(solution.z), signs)[: form.linear]
-        return Raw(claimed, lowered.program.answer(variables, prices), int(solution.iterations))
-
-
-def cones_of(form: ConeProgram) -> list[object]:
-    """Return the cones of the rows of `ConeProgram.standard`."""
-    import clarabel
-
-    def cone(block: ConeBlock) -> object:
-        if block.cone is Cone.POWER:
-            return clarabel.PowerConeT(block.power)
-        return (
-            clarabel.ExponentialConeT()
-            if block.cone is Cone.ENTROPY
-            else clarabel.SecondOrderConeT(block.size)
-        )
-
-    signs = form.signed + form.inequalities
-    return [
-        clarabel.ZeroConeT(form.equations),
-        clarabel.NonnegativeConeT(signs),
-        *map(cone, form.blocks),
-    ]
+        prices = form.prices(solution.z)
+        return Ending(claimed, claimed == "MaxTime", solution.x, prices, int(solution.iterations))

@@ -23,39 +23,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
-from discreet.backends.lowering import (
-    LinearProgram,
-    Lowered,
-    Program,
-    Setting,
-    is_late,
-    point_of,
-)
-from discreet.backends.peers.tuning import Tuned, Tuning, native
+from discreet.backends.contract import Capabilities, Options
+from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting
+from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.backends.process import call, import_for_call
-from discreet.measures.registry import LINEAR
+from discreet.backends.solvers import LINEAR_BUDGETS, PEER, Ending, LinearSolver, is_late
 from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 
 
-class Glop(Unlifted):
+class Glop(LinearSolver[LinearProgram]):
     """The linear programs through GLOP; see the docstring of the module."""
 
     name = "glop"
+    solver = "GLOP"
     capabilities = Capabilities(
-        regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
+        **PEER,
+        **LINEAR_BUDGETS,
         largest_outcomes=300_000,  # 1 s; at a million it claims OPTIMAL with a gap of 0.65
-        gives_duals=True,
         method="linear program, by GLOP's simplex method (OR-Tools)",
         citation="L. Perron, V. Furnon, OR-Tools, Google (2024)",
         method_class="simplex",
         libraries=("ortools",),
-        extra="peers",
-        peer=True,
-        measures=LINEAR,
-        several=True,
     )
     _share = ShareOfGap(Precision.own_gap, 1e-12)
     tuning: Tuning = (
@@ -74,23 +64,24 @@ class Glop(Unlifted):
         ),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[LinearProgram, str]:
-        """Return the linear program, and the settings in GLOP's text format."""
-        import_for_call("ortools.linear_solver.python.model_builder_helper")
-        program = Program.linear(problem)
-        settings = native(self.tuning, options, problem.N, "max_number_of_iterations", "")
-        words = " ".join(f"{name}: {_text(value)}" for name, value in settings.items())
-        return Lowered(program, program.linear_program(), words)
+    limits = ("max_number_of_iterations", "")
 
-    def solve(self, lowered: Lowered[LinearProgram, str], options: Options) -> Raw[Answer]:
-        """Run GLOP in a process without highspy; `claimed` is its status. Raises Interrupted at the
-        time limit, BackendError without a point.
-        """
+    def settings(self, options: Options, problem: Problem) -> str:
+        """Return the settings in protobuf's text format."""
+        settings = super().settings(options, problem)
+        return " ".join(f"{name}: {_text(value)}" for name, value in settings.items())
+
+    def model(self, program: Program) -> LinearProgram:
+        """Return the arrays."""
+        import_for_call("ortools.linear_solver.python.model_builder_helper")
+        return program.linear_program()
+
+    def run(self, lowered: Lowered[LinearProgram, str], options: Options) -> Ending:
+        """Run GLOP in a process without highspy."""
         limit = options.time_limit
         found: _GlopAnswer = call(f"{__name__}:run", (lowered.model, lowered.options, limit), limit)
         late = found.claimed != "OPTIMAL" and is_late(options, found.seconds)
-        variables = point_of("GLOP", found.claimed, late, options, found.variables)
-        return Raw(found.claimed, lowered.program.answer(variables, -found.prices))
+        return Ending(found.claimed, late, found.variables, -found.prices)
 
 
 class _GlopAnswer(NamedTuple):

@@ -24,28 +24,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import LinearProgram, Lowered, Program, point_of
+from discreet.backends.contract import Capabilities, Options, Reach
+from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting
 from discreet.backends.parts import LeakageConstraint
-from discreet.backends.peers.tuning import Tuned, Tuning, native
+from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
+from discreet.backends.solvers import ANY_BUDGET, PEER, Ending, ProgramSolver
 from discreet.measures.measure import Cone, Scope
-from discreet.measures.registry import linear_or_of
 from discreet.numerics.double_double import Array
-from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
     import casadi
 
 
-class Ipopt(Unlifted):
+class Ipopt(ProgramSolver["CasadiProgram"]):
     """The sparse nonlinear program through CasADi's IPOPT; see the docstring of the module."""
 
     name = "ipopt"
+    solver = "IPOPT"
     capabilities = Capabilities(
-        regimes=frozenset(Regime),
+        **PEER,
+        **ANY_BUDGET,
         largest_outcomes=100_000,
-        gives_duals=True,
         method=(
             "sparse nonlinear program, by IPOPT's filter line-search interior point method (CasADi)"
         ),
@@ -53,10 +53,6 @@ class Ipopt(Unlifted):
         method_class="barrier",
         reach=(Reach("more than 20 s for 65,536 outcomes", 30_000),),
         libraries=("casadi",),
-        extra="peers",
-        peer=True,
-        measures=linear_or_of(*Cone),
-        several=True,
     )
     _share = ShareOfGap(Precision.own_gap, 1e-15, per_outcome=True)
     tuning: Tuning = (
@@ -87,40 +83,29 @@ class Ipopt(Unlifted):
         ),
     )
 
-    def lower(
-        self, problem: Problem, options: Options
-    ) -> Lowered[casadi.Function, dict[str, Array]]:
-        """Return the program as a casadi nlpsol function with its options, bounds and start."""
+    limits = ("max_iter", "max_wall_time")
+
+    def model(self, program: Program) -> CasadiProgram:
+        """Return the smooth program, with IPOPT loaded."""
         import casadi
 
-        program = Program.of(problem)
-        smooth = CasadiProgram.of(program)
-        settings: Any = {
-            "print_time": False,
-            "ipopt": native(self.tuning, options, problem.N, "max_iter", "max_wall_time"),
-        }
-        solver = casadi.nlpsol("peer", "ipopt", smooth.form, settings | smooth.derivatives)
-        arguments = {
-            "x0": smooth.start,
-            "lbx": smooth.least,
-            "lbg": smooth.low,
-            "ubg": smooth.high,
-        }
-        return Lowered(program, solver, arguments)
+        casadi.load_nlpsol("ipopt")
+        return CasadiProgram.of(program)
 
-    def solve(
-        self, lowered: Lowered[casadi.Function, dict[str, Array]], options: Options
-    ) -> Raw[Answer]:
-        """Run IPOPT; `claimed` is its return status. Raises Interrupted at the time limit,
-        BackendError without a point.
-        """
-        found = lowered.model(**lowered.options)
-        statistics = lowered.model.stats()
+    def run(self, lowered: Lowered[CasadiProgram, dict[str, Setting]], options: Options) -> Ending:
+        """Run IPOPT as a CasADi function."""
+        import casadi
+
+        smooth = lowered.model
+        settings: Any = {"print_time": False, "ipopt": lowered.options}
+        solver = casadi.nlpsol("peer", "ipopt", smooth.form, settings | smooth.derivatives)
+        found = solver(x0=smooth.start, lbx=smooth.least, lbg=smooth.low, ubg=smooth.high)
+        statistics = solver.stats()
         claimed = str(statistics["return_status"])
         late = claimed in {"Maximum_WallTime_Exceeded", "Maximum_CpuTime_Exceeded"}
-        variables = point_of("IPOPT", claimed, late, options, np.asarray(found["x"]).ravel())
-        answer = lowered.program.answer(variables, np.asarray(found["lam_g"]).ravel())
-        return Raw(claimed, answer, int(statistics["iter_count"]))
+        prices = np.asarray(found["lam_g"]).ravel()
+        variables = np.asarray(found["x"]).ravel()
+        return Ending(claimed, late, variables, prices, int(statistics["iter_count"]))
 
 
 @dataclass(frozen=True)

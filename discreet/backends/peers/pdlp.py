@@ -26,14 +26,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting, point_of
-from discreet.backends.peers.tuning import Tuned, Tuning, native
+from discreet.backends.contract import Capabilities, Options, Reach
+from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting
+from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.backends.process import call, import_for_call
-from discreet.measures.registry import LINEAR
+from discreet.backends.solvers import LINEAR_BUDGETS, PEER, Ending, LinearSolver
 from discreet.numerics.double_double import Array
-from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
     from ortools.pdlp.python.pdlp import QuadraticProgram
@@ -50,23 +49,20 @@ def _accuracy(criterion: str, value: float | ShareOfGap, why: str) -> Tuned:
     )
 
 
-class Pdlp(Unlifted):
+class Pdlp(LinearSolver[LinearProgram]):
     """The linear programs through PDLP; see the docstring of the module."""
 
     name = "pdlp"
+    solver = "PDLP"
     capabilities = Capabilities(
-        regimes=frozenset({Regime.PERFECT, Regime.OBLIVIOUS}),
+        **PEER,
+        **LINEAR_BUDGETS,
         largest_outcomes=30_000,  # 48 s on the single sensor, over 90 s at 100 000
-        gives_duals=True,
         method="linear program, by the first-order method PDLP (OR-Tools)",
         citation="D. Applegate et al., PDLP, NeurIPS 2021",
         method_class="first order",
         reach=(Reach("the linear program of 16,384 outcomes did not end within 20 s", 10_000),),
         libraries=("ortools",),
-        extra="peers",
-        peer=True,
-        measures=LINEAR,
-        several=True,
     )
     _share = ShareOfGap(Precision.own_gap, 1e-12)
     tuning: Tuning = (
@@ -94,30 +90,21 @@ class Pdlp(Unlifted):
         Tuned("num_threads", 1, 1, "as for every solver configuration"),
     )
 
-    def lower(
-        self, problem: Problem, options: Options
-    ) -> Lowered[LinearProgram, dict[str, Setting]]:
-        """Return the linear program, and the parameters by the paths of their fields."""
+    limits = ("termination_criteria.iteration_limit", "termination_criteria.time_sec_limit")
+
+    def model(self, program: Program) -> LinearProgram:
+        """Return the arrays."""
         import_for_call("ortools.pdlp.python.pdlp")
         import_for_call("ortools.pdlp.solve_log_pb2")
-        program = Program.linear(problem)
-        limits = (f"termination_criteria.{name}_limit" for name in ("iteration", "time_sec"))
-        settings = native(self.tuning, options, problem.N, *limits)
-        return Lowered(program, program.linear_program(), settings)
+        return program.linear_program()
 
-    def solve(
-        self, lowered: Lowered[LinearProgram, dict[str, Setting]], options: Options
-    ) -> Raw[Answer]:
-        """Run PDLP in a process without highspy; `claimed` is its termination reason. Raises
-        Interrupted at the time limit, BackendError otherwise.
-        """
+    def run(self, lowered: Lowered[LinearProgram, dict[str, Setting]], options: Options) -> Ending:
+        """Run PDLP in a process without highspy."""
         request = lowered.model, lowered.options
         found: _PdlpAnswer = call(f"{__name__}:run", request, options.time_limit)
         whole = found.variables if found.variables.size == lowered.model.cost.size else None
         late = found.claimed == "TIME_LIMIT"
-        variables = point_of("PDLP", found.claimed, late, options, whole)
-        answer = lowered.program.answer(variables, -found.prices)
-        return Raw(found.claimed, answer, found.iterations)
+        return Ending(found.claimed, late, whole, -found.prices, found.iterations)
 
 
 class _PdlpAnswer(NamedTuple):

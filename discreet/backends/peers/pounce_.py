@@ -18,32 +18,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.cones import ConeProgram
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, Setting, point_of
-from discreet.backends.peers.tuning import Tuned, Tuning, native
+from discreet.backends.contract import Capabilities, Options, Reach
+from discreet.backends.lowering import Lowered, Setting
+from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
+from discreet.backends.solvers import ANY_BUDGET, PEER, ConeSolver, Ending
 from discreet.measures.measure import Cone
-from discreet.measures.registry import linear_or_of
-from discreet.problems.problem import Problem
 
 
-class Pounce(Unlifted):
+class Pounce(ConeSolver):
     """The cone program through POUNCE's `solve_socp`; see the module's docstring."""
 
     name = "pounce"
+    solver = "POUNCE"
     capabilities = Capabilities(
-        regimes=frozenset(Regime),
+        **PEER,
+        **ANY_BUDGET,
         largest_outcomes=20_000,
-        gives_duals=True,
         method="exponential, power and second-order cones, by POUNCE's interior point method",
         citation="POUNCE 0.13, 2026 (github.com/jkitchin/pounce)",
         method_class="low accuracy",
         reach=(Reach("its times above 2,000 outcomes have not been measured", 2_000),),
         libraries=("pounce",),
-        extra="peers",
-        peer=True,
-        measures=linear_or_of(*Cone),
-        several=True,
     )
     tuning: Tuning = (
         Tuned(
@@ -54,18 +50,10 @@ class Pounce(Unlifted):
         ),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Lowered[ConeProgram, dict[str, Setting]]:
-        """The cone program, and the keywords of `solve_socp`."""
-        program = Program.of(problem)
-        settings = native(self.tuning, options, problem.N, "max_iter", "time_limit")
-        return Lowered(program, ConeProgram.of(program), settings)
+    limits = ("max_iter", "time_limit")
 
-    def solve(
-        self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options
-    ) -> Raw[Answer]:
-        """Run POUNCE; `claimed` is its status. Raises Interrupted at the time limit, BackendError
-        without a point.
-        """
+    def run(self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options) -> Ending:
+        """Run POUNCE, whose keywords are the settings."""
         import pounce
         from scipy import sparse
 
@@ -86,18 +74,14 @@ class Pounce(Unlifted):
             cones=cones,
             **lowered.options,
         )
-        variables = point_of("POUNCE", found.status, found.status == "time_limit", options, found.x)
-        others = np.asarray(found.z)[form.signed : form.signed + form.inequalities]
-        prices = np.concatenate([np.asarray(found.y), others])
-        return Raw(found.status, lowered.program.answer(variables, prices), int(found.iters))
+        prices = form.prices(np.append(found.y, found.z))
+        late = found.status == "time_limit"
+        return Ending(found.status, late, found.x, prices, int(found.iters))
 
 
 def _rows(form: ConeProgram) -> NDArray[np.intp]:
     """The rows in cones in POUNCE's order: the last member of a power cone is its first there."""
-    first = form.linear + form.signed
-    rows = [np.arange(form.equations, first)]
-    for block in form.blocks:
-        members = np.arange(first, first + block.size)
+    rows = [np.arange(form.equations, form.linear + form.signed)]
+    for block, members in form.members(form.signed):
         rows.append(np.roll(members, 1) if block.cone is Cone.POWER else members)
-        first += block.size
     return np.concatenate(rows)

@@ -31,19 +31,20 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Program, point_of
-from discreet.backends.peers.tuning import Tuned, Tuning, native
+from discreet.backends.contract import Capabilities, Options, Reach, Regime
+from discreet.backends.lowering import Lowered, Program
+from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
+from discreet.backends.solvers import Ending, ProgramSolver
 from discreet.errors import Interrupted
 from discreet.numerics.double_double import Array
-from discreet.problems.problem import Problem
 
 
-class TrustConstr(Unlifted):
+class TrustConstr(ProgramSolver[Program]):
     """Trust-region interior point with exact derivatives; see the docstring of the module."""
 
     name = "trust-constr"
+    solver = "trust-constr"
     capabilities = Capabilities(
         regimes=frozenset(Regime),
         largest_outcomes=30_000,  # 26 s on the single sensor
@@ -101,21 +102,20 @@ class TrustConstr(Unlifted):
         Tuned("maxiter", 2000, 1000, "40 to 80 are usual"),
     )
 
-    def lower(self, problem: Problem, options: Options) -> Program:
-        """Return the sparse program, without any tolerance."""
-        del options
-        return Program.of(problem)
+    limits = ("maxiter", "")
 
-    def solve(self, lowered: Program, options: Options) -> Raw[Answer]:
-        """Run trust-constr; `claimed` is its message. Raises Interrupted from its callback,
-        BackendError without a point.
-        """
+    def model(self, program: Program) -> Program:
+        """Return the sparse program itself."""
+        return program
+
+    def run(self, lowered: Lowered[Program, dict[str, Any]], options: Options) -> Ending:
+        """Run trust-constr; `claimed` is its message. Raises Interrupted from its callback."""
         from scipy import sparse
         from scipy.optimize import Bounds, minimize
 
-        cost = lowered.objective()
-        size = sum(lowered.sizes)
-        settings = native(self.tuning, options, lowered.problem.N, "maxiter", "")
+        program = lowered.program
+        cost = program.objective()
+        size = sum(program.sizes)
         flat = sparse.csr_array((size, size))
         run: Any = minimize  # its type stubs reject sparse Hessians and this callback
         with warnings.catch_warnings():
@@ -124,25 +124,20 @@ class TrustConstr(Unlifted):
             )
             result = run(
                 lambda x: float(cost @ x),
-                lowered.uniform_start(),
+                program.uniform_start(),
                 jac=lambda _: cost,
                 hess=lambda _: flat,
-                bounds=Bounds(lowered.lower_bounds(), np.full(size, math.inf)),
-                constraints=_constraints(lowered),
+                bounds=Bounds(program.lower_bounds(), np.full(size, math.inf)),
+                constraints=_constraints(program),
                 method="trust-constr",
-                callback=_stop(float(settings["barrier_tol"]), options),
-                options=settings,
+                callback=_stop(lowered.options["barrier_tol"], options),
+                options=lowered.options,
             )
-        claimed = (
-            ("optimality, constraints and barrier within tolerance")
-            if result.status == 3
-            else str(result.message)
-        )
-        variables = point_of("trust-constr", claimed, False, options, result.x)
-        price = [float(result.v[1][0])] * lowered.leaks
-        return Raw(
-            claimed, lowered.answer(variables, np.asarray(result.v[0]), price), int(result.nit)
-        )
+        claimed = str(result.message)
+        if result.status == 3:
+            claimed = "optimality, constraints and barrier within tolerance"
+        prices = np.concatenate([*result.v[: 1 + program.leaks]])
+        return Ending(claimed, False, result.x, prices, int(result.nit))
 
 
 def _stop(barrier_tolerance: float, options: Options) -> Callable[[Array, Any], bool]:

@@ -18,25 +18,24 @@ from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Lowered, Program, Setting, point_of
+from discreet.backends.contract import Capabilities, Options, Reach
+from discreet.backends.lowering import Lowered, Program, Setting
 from discreet.backends.peers.ipopt import CasadiProgram
-from discreet.backends.peers.tuning import Tuned, Tuning, native
+from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.measures.measure import Cone
-from discreet.measures.registry import linear_or_of
+from discreet.backends.solvers import ANY_BUDGET, PEER, Ending, ProgramSolver
 from discreet.numerics.double_double import Array
-from discreet.problems.problem import Problem
 
 
-class Uno(Unlifted):
+class Uno(ProgramSolver[CasadiProgram]):
     """The sparse nonlinear program through Uno's own interface; see the module's docstring."""
 
     name = "uno"
+    solver = "Uno"
     capabilities = Capabilities(
-        regimes=frozenset(Regime),
+        **PEER,
+        **ANY_BUDGET,
         largest_outcomes=20_000,
-        gives_duals=True,
         method="sparse nonlinear program, by Uno's sequential quadratic programs with a filter",
         citation="C. Vanaret, S. Leyffer, Math. Prog. Comp. (2025), arXiv:2406.13454",
         method_class="dense SQP",
@@ -46,10 +45,6 @@ class Uno(Unlifted):
         },
         reach=(Reach("its times above 2,000 outcomes have not been measured", 2_000),),
         libraries=("unopy", "casadi"),
-        extra="peers",
-        peer=True,
-        measures=linear_or_of(*Cone),
-        several=True,
     )
     _share = ShareOfGap(Precision.own_gap, 1e-15, per_outcome=True)
     tuning: Tuning = (
@@ -59,35 +54,30 @@ class Uno(Unlifted):
         Tuned("dual_tolerance", _share, 1e-8, "the gap is a sum of m·N complementarities"),
     )
 
-    def lower(
-        self, problem: Problem, options: Options
-    ) -> Lowered[CasadiProgram, dict[str, Setting]]:
-        """The program with its derivatives, and Uno's options by name."""
-        program = Program.of(problem)
-        settings = native(self.tuning, options, problem.N, "max_iterations", "")
-        if options.time_limit is not None:
-            settings["time_limit"] = float(options.time_limit)  # it refuses integers
-        return Lowered(program, CasadiProgram.of(program), settings)
+    limits = ("max_iterations", "time_limit")
 
-    def solve(
-        self, lowered: Lowered[CasadiProgram, dict[str, Setting]], options: Options
-    ) -> Raw[Answer]:
-        """Run Uno; `claimed` is its status. Raises Interrupted at the time limit, BackendError
-        without a point.
-        """
+    def model(self, program: Program) -> CasadiProgram:
+        """Return the program with its derivatives."""
+        return CasadiProgram.of(program)
+
+    def run(self, lowered: Lowered[CasadiProgram, dict[str, Setting]], options: Options) -> Ending:
+        """Run Uno."""
         import unopy
 
         solver = unopy.UnoSolver()
         settings = dict(lowered.options)
         solver.set_preset(settings.pop("preset"))
         for name, value in settings.items():
-            solver.set_option(name, value)
+            # It refuses integers.
+            solver.set_option(name, float(value) if name == "time_limit" else value)
         found = solver.optimize(_model(lowered.model))
-        claimed = f"{found.optimization_status.name} {found.solution_status.name}"
-        late = found.optimization_status == unopy.OptimizationStatus.TIME_LIMIT
-        variables = point_of("Uno", claimed, late, options, np.asarray(found.primal_solution))
-        prices = np.asarray(found.constraint_dual_solution)
-        return Raw(claimed, lowered.program.answer(variables, prices), int(found.number_iterations))
+        return Ending(
+            f"{found.optimization_status.name} {found.solution_status.name}",
+            found.optimization_status == unopy.OptimizationStatus.TIME_LIMIT,
+            np.asarray(found.primal_solution),
+            np.asarray(found.constraint_dual_solution),
+            int(found.number_iterations),
+        )
 
 
 def _model(smooth: CasadiProgram) -> Any:

@@ -231,34 +231,21 @@ def _linear(lowered: Any) -> dict[str, Any]:
 
 def _cones(lowered: Any) -> dict[str, Any]:
     """Return the cone program of the backend `clarabel`."""
-    from discreet.measures.measure import Cone
+    from discreet.backends.exchange.clarabel_json import clarabel_cones
 
     form = lowered.model
     matrix, right = form.standard()
-    cones: list[list[Any]] = [
-        ["ZeroConeT", form.equations],
-        ["NonnegativeConeT", form.signed + form.inequalities],
-    ]
-    for block in form.blocks:
-        if block.cone is Cone.ENTROPY:
-            cones.append(["ExponentialConeT"])
-        elif block.cone is Cone.QUADRATIC:
-            cones.append(["SecondOrderConeT", block.size])
-        else:
-            cones.append(["PowerConeT", block.power])
     return {
         "cost": form.cost.tolist(),
         "matrix": _entries(matrix),
         "right": right.tolist(),
-        "cones": cones,
+        "cones": list(map(list, clarabel_cones(form))),
         "options": lowered.options,
     }
 
 
 def _compiled(lowered: Any) -> dict[str, Any]:
-    """Return the data that cvxpy passes to the solver of the backend `conic`, with the estimator
-    column by column.
-    """
+    """Return the data that cvxpy passes to the solver of the backend `conic`."""
     data = lowered.model.get_problem_data(solver=lowered.solver.upper())[0]
     dims = data["dims"]
     ecos = lowered.solver == "ecos"
@@ -280,7 +267,7 @@ def _compiled(lowered: Any) -> dict[str, Any]:
         },
         "ecos": {"l": dims.nonneg, "q": list(dims.soc), "e": dims.exp},
     }
-    options = {k: v for k, v in lowered.solver_options.items() if k != "accept_unknown"}
+    options = {k: v for k, v in lowered.options.items() if k != "accept_unknown"}
     equations = {"equations": _entries(data["A"]), "equal to": data["b"].tolist()} if ecos else {}
     given: dict[str, Any] = {
         "cost": data["c"].tolist(),
@@ -288,7 +275,6 @@ def _compiled(lowered: Any) -> dict[str, Any]:
         "right": data["h" if ecos else "b"].tolist(),
         "cones": cones[lowered.solver],
         "options": options,
-        "order": "F",
     }
     return given | equations
 
