@@ -36,7 +36,7 @@ from discreet.problems.constraint import (
     one_term,
 )
 from discreet.problems.folds import fold
-from discreet.problems.outcomes import CHUNK_OUTCOMES, ArrayBlocks, Blocks, Chunk, Mapped
+from discreet.problems.outcomes import CHUNK_OUTCOMES, Blocks, Chunk, Mapped, chunks_of_pairs
 from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL
 from discreet.problems.stacking import check_rows, check_same_outcomes
 
@@ -188,25 +188,16 @@ def blocks_from(
     if N is None:
         N = sum(a.shape[1] for a, _ in _pairs(factory, *sizes))
     N = whole(N, "N", 1)
-    return _Source(*sizes, N, partial(_iterate_chunks, factory, *sizes, N))
+    return _Source(*sizes, N, lambda: chunks_of_pairs(_pairs(factory, *sizes, N), CHUNK_OUTCOMES))
 
 
-def _iterate_chunks(
-    factory: Callable[[], Iterable[Pairs]], n: int, m: int, outcomes: int
-) -> Iterator[Chunk]:
-    start = 0
-    for a, loss in _pairs(factory, n, m):
-        for chunk in ArrayBlocks(a, loss, CHUNK_OUTCOMES).chunks():
-            yield Chunk(start + chunk.start, chunk.count, chunk.read)
-        start += a.shape[1]
-    if start != outcomes:
-        raise InputError(
-            f"the iterator gave {start} outcomes where {outcomes} were announced; it must give "
-            "the same ones every time"
-        )
-
-
-def _pairs(factory: Callable[[], Iterable[Pairs]], n: int, m: int) -> Iterator[Pairs]:
+def _pairs(
+    factory: Callable[[], Iterable[Pairs]], n: int, m: int, announced: int | None = None
+) -> Iterator[Pairs]:
+    """Yield the pairs that hold outcomes, after checking their shapes, and their number if it was
+    announced.
+    """
+    outcomes = 0
     for number, pair in enumerate(factory()):
         try:
             a, loss = (np.asarray(part, dtype=np.float64) for part in pair)
@@ -225,5 +216,11 @@ def _pairs(factory: Callable[[], Iterable[Pairs]], n: int, m: int) -> Iterator[P
                 f"item {number} of the iterator has shapes {list(a.shape)} and {list(loss.shape)}; "
                 f"give [{n}, B] and [{m}, B] with the same B"
             )
+        outcomes += a.shape[1]
         if a.shape[1]:
             yield a, loss
+    if announced is not None and outcomes != announced:
+        raise InputError(
+            f"the iterator gave {outcomes} outcomes where {announced} were announced; it must give "
+            "the same ones every time"
+        )
