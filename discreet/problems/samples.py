@@ -27,7 +27,7 @@ from discreet.errors import InputError
 from discreet.lazy import cached_property
 from discreet.numerics.double_double import Array
 from discreet.problems.binning import BinnedColumn, Binning
-from discreet.problems.constraint import Constraint
+from discreet.problems.constraint import Constraint, measure_asked
 from discreet.problems.frames import (
     Codes,
     Values,
@@ -41,7 +41,6 @@ from discreet.problems.frames import (
     title,
 )
 from discreet.problems.provenance import date_now, version_of
-from discreet.problems.stacking import measure_asked
 
 REST = -1
 """In `SampleReport.cells`: marks the outcome that gathers the cells with too few records."""

@@ -48,7 +48,7 @@ _VANISHED = 1e-300
 """Upper bound of the error of `exact_product` for products below 1e-290, which are not exact."""
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class CausalProblem(Constrained):
     """A privacy-aware estimation problem over T steps of time. Immutable.
 
@@ -287,13 +287,12 @@ class CausalProblem(Constrained):
         """Return the expected loss of a rule."""
         return self.noncausal.error_probability(rule.dense())
 
-    def __repr__(self) -> str:
-        title = f"{self.name!r}, " if self.name else ""
-        sizes = (
+    @property
+    def _sizes(self) -> str:
+        return (
             f"{self.steps} steps, n={self.n}, guesses={self.tree.guesses}, "
             f"measurements={self.tree.measurements}"
         )
-        return f"CausalProblem({title}{sizes}, budget={self.budget:g} nats)"
 
 
 def _rows(values: Any, what: str, states: int) -> Array:

@@ -36,7 +36,7 @@ from discreet.errors import InputError
 from discreet.numerics.compiled import compiled_available
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import LeakageBudget, constraint_of, one_term
+from discreet.problems.constraint import LeakageBudget, Term, constraint_of
 from discreet.problems.outcomes import CHUNK_OUTCOMES, Chunk, in_order
 from discreet.problems.roots import bisect
 from discreet.problems.sensors.counts import deviance, lattice_size, log_factor
@@ -104,7 +104,7 @@ def problem_of(
 ) -> BlockProblem:
     """Return the problem of the outcomes of a lattice under a budget or an equivocation in nats."""
     p_x = lattice.prior.sum(axis=1)
-    terms = one_term(constraint_of(budget, equivocation, [p_x]), p_x.size)
+    terms = (Term.of(constraint_of(budget, equivocation, [p_x]), [p_x.size]),)
     losses = lattice.loss_matrix.T @ lattice.prior.sum(axis=0)
     return BlockProblem(lattice, terms, p_x, losses, name, lattice.tail)
 

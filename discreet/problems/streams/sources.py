@@ -33,7 +33,6 @@ from discreet.problems.constraint import (
     Term,
     constraint_of,
     label_constraints,
-    one_term,
 )
 from discreet.problems.folds import fold
 from discreet.problems.outcomes import CHUNK_OUTCOMES, Blocks, Chunk, Mapped, chunks_of_pairs
@@ -68,7 +67,7 @@ def block_problem(
         raise InputError("the blocks hold no outcomes; give at least one")
     if terms is not None and not (budget is None and equivocation is None):
         raise InputError("the terms state their budgets; leave budget and equivocation out")
-    chosen = one_term(LeakageBudget(math.inf), blocks.n) if terms is None else terms
+    chosen = (Term.of(LeakageBudget(math.inf), [blocks.n]),) if terms is None else terms
     check_rows(chosen, blocks.n)
     checked = partial(_check_chunk, blocks.n, blocks.m, compiled_pays(blocks.N), chosen)
     seen, sums = fold(blocks, checked, _add_totals, threads=threads)
@@ -89,7 +88,7 @@ def block_problem(
         sums = sums[0] / by, sums[1] / by
     p_x, losses = np.split(sums[0] + sums[1], [blocks.n])
     if terms is None:
-        terms = one_term(constraint_of(budget, equivocation, [p_x]), blocks.n)
+        terms = (Term.of(constraint_of(budget, equivocation, [p_x]), [blocks.n]),)
     return BlockProblem(blocks, terms, p_x, losses, check_name(name))
 
 
