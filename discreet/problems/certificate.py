@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from discreet.checks import at_most
 from discreet.numerics.double_double import Array
 from discreet.problems.constraint import label_constraints, only_of
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.outcomes import Blocks
-from discreet.problems.rule import OutcomeRule
 from discreet.showing.figures import Figure, Series
 from discreet.showing.notebook import card, frame
 from discreet.showing.values import Facts

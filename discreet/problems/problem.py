@@ -55,8 +55,9 @@ from discreet.problems.constraint import (
     measure_asked,
 )
 from discreet.problems.laws import Law, laws_of
+from discreet.problems.outcome_rules import Matrix
 from discreet.problems.outcomes import ArrayBlocks, Kind, Totals
-from discreet.problems.rule import Matrix, Rule
+from discreet.problems.rule import Rule
 from discreet.problems.stacking import (
     check_rows,
     check_same_outcomes,
@@ -280,7 +281,7 @@ class Problem(Constrained):
         of cells. Raises InputError.
         """
         from discreet.problems.binning import Binning
-        from discreet.problems.samples import PeopleModel
+        from discreet.problems.samples import FewRecordsWarning, PeopleModel
 
         if (budget is None) == (fraction is None):
             raise InputError(
@@ -306,8 +307,8 @@ class Problem(Constrained):
             budgets = shares_of_bayes(model, people.shares(fraction))
         model = model.with_budget(budgets)
         freeze(model, samples=people.report)
-        if few := people.few:
-            warnings.warn(few, stacklevel=2)
+        if people.report.few:
+            warnings.warn(people.report.few, FewRecordsWarning, stacklevel=2)
         return model
 
     def titled(self, name: str) -> Problem:

@@ -21,9 +21,9 @@ from discreet.numerics.rounding import sum_doubt
 from discreet.numerics.sums import Sums
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget, Term
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.outcomes import ArrayBlocks
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
 from discreet.verification import verify
 
 _TINY = 5e-324

@@ -265,9 +265,7 @@ class CausalProblem(Constrained):
     @cached_property
     def bayes_rule(self) -> CausalRule:
         """The causal rule of least loss without privacy; ties go to the first guess."""
-        return CausalRule(
-            self.tree, self.tree.of_labels(self.tree.best_labels(self.noncausal.loss))
-        )
+        return CausalRule(self.tree, self.tree.best_kernels(self.noncausal.loss))
 
     @cached_property
     def bayes_error(self) -> float:
