@@ -129,13 +129,6 @@ def _check_chunk(
 
 def _refuse_no_masses(start: int, a: Array, loss: Array) -> None:
     """Raise InputError for entries that are not masses, naming the first."""
-    if (
-        a.min() >= 0.0
-        and loss.min() >= 0.0
-        and a.max() <= 1.0 + TOTAL_TOLERANCE
-        and loss.max() <= LARGEST_LOSS
-    ):
-        return
     check_entries(a, "p_xz", start)
     check_entries(loss, "loss", start)
     check_ceiling(a, "p_xz", 1.0 + TOTAL_TOLERANCE, "divide p_xz by its sum", start)
