@@ -141,14 +141,11 @@ class DaskBlocks:
         """Yield the parts to visit, each with the number of its first visited chunk and the entries
         of `given` for its chunks.
         """
-        if given is None:
-            yield from (
-                (part, (start // self.size, None))
-                for start, part in zip(self.starts, self.parts, strict=True)
-            )
-            return
-        keys = np.array(sorted(given))
+        keys = np.array(sorted(given or ()))
         for bounds, part in zip(pairwise([*self.starts, self.N]), self.parts, strict=True):
+            if given is None:
+                yield part, (bounds[0] // self.size, None)
+                continue
             first, last = np.searchsorted(keys, bounds).tolist()
             if last > first:
                 yield part, (first, {key: given[key] for key in keys[first:last].tolist()})
