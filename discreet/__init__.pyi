@@ -46,8 +46,8 @@ from .problems.causal.rule import CausalRule as CausalRule
 from .problems.certificate import Certificate as Certificate
 from .problems.constraint import Constraint as Constraint
 from .problems.continuous.model import ContinuousProblem as ContinuousProblem
+from .problems.outcome_rules import OutcomeRule as OutcomeRule
 from .problems.problem import Problem as Problem
-from .problems.rule import OutcomeRule as OutcomeRule
 from .problems.samples import FewRecordsWarning as FewRecordsWarning
 from .reports.advice.choose import advise as advise
 from .reports.curve import Frontier as Frontier

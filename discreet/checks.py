@@ -70,12 +70,13 @@ def check_entries(array: Array, what: str, start: int = 0, *, signed: bool = Fal
 
     The outcomes of array [..., ·] begin at `start`.
     """
-    if np.isfinite(array).all() and (signed or array.min(initial=0.0) >= 0.0):
+    if signed:
+        sound = np.isfinite(array).all()
+    else:  # two passes, without a temporary array
+        sound = array.min(initial=0.0) >= 0.0 and array.max(initial=0.0) < np.inf
+    if sound:
         return
     rule = "finite" if signed else "finite and ≥ 0"
-    # The usual case, in two passes.
-    if array.size and not signed and array.min() >= 0.0 and array.max() < np.inf:
-        return
     for bad, word in (
         (~np.isfinite(array), "not finite"),
         ((array < 0.0) & (not signed), "negative"),

@@ -15,7 +15,7 @@ from discreet.measures.law import OutputLaw
 from discreet.numerics.double_double import Array
 from discreet.numerics.tilted_losses import in_order_losses
 from discreet.problems.laws import Law
-from discreet.problems.rule import Matrix
+from discreet.problems.outcome_rules import Matrix
 
 __all__ = ["Repaired", "certify_rule", "lower_bound", "repaired", "restated"]
 

@@ -315,7 +315,7 @@ def test_smoothing_is_a_channel_on_the_cells(seed):
     z = rng.integers(0, cells, records)
     table = {"x": x, "y": y, "z": z}
     joints = [
-        count(table, hide="x", guess="y", binning=Binning(None, smoothing=alpha)).joints[0]
+        count(table, hide="x", guess="y", binning=Binning(None, smoothing=alpha))[0][0]
         for alpha in (0.0, 0.5, 3.0)
     ]
     drawn = joints[0].sum(axis=2, keepdims=True) / cells

@@ -26,8 +26,8 @@ import discreet as ds
 from discreet import verification
 from discreet.files import write_blocks
 from discreet.problems import BlockProblem, blocks_from
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
 from discreet.verification import Verification, verify
 
 # -- the reference

@@ -32,7 +32,7 @@ from discreet.problems.causal.model import CausalProblem
 from discreet.problems.causal.rule import CausalRule
 from discreet.problems.certificate import Certificate
 from discreet.problems.constraint import Constraint
-from discreet.problems.rule import OutcomeRule
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.verification import Verification, verify
 
 __all__ = ["Given", "faults", "given", "problem_of"]

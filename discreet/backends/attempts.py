@@ -23,9 +23,9 @@ from discreet.errors import BackendError
 from discreet.numerics.compiled import compile_seconds
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
+from discreet.problems.outcome_rules import OutcomeRule, as_rule
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import Reduced, reduce, without_known_secrets
-from discreet.problems.rule import OutcomeRule, as_rule
 
 _L = TypeVar("_L")  # what `lower` returns
 _F = TypeVar("_F")  # what `solve` finds

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from discreet.problems.causal.rule import CausalRule
     from discreet.problems.continuous.model import ContinuousProblem
     from discreet.problems.continuous.rule import IntervalRule
-    from discreet.problems.rule import OutcomeRule
+    from discreet.problems.outcome_rules import OutcomeRule
 
 AnyProblem: TypeAlias = "Problem | BlockProblem | ContinuousProblem | CausalProblem"
 """All kinds of problem; each class has its `kind`."""

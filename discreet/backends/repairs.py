@@ -225,7 +225,7 @@ def _over_time(problem: CausalProblem, rule: CausalRule) -> tuple[Array, float]:
     direction[:, model.p_x == 0.0] = 0.0
 
     def least(losses: Array, slopes: Array) -> tuple[float, float]:
-        best = tree.weights(tree.of_labels(tree.best_labels(losses)))[-1]
+        best = tree.weights(tree.best_kernels(losses))[-1]
         return float((losses * best).sum()), float((slopes * best).sum())
 
     multiplier = _best_multiplier(direction @ model.p_xz, model.loss, problem.budget, least)

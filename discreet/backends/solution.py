@@ -20,10 +20,10 @@ from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
 from discreet.problems.certificate import Certificate, TermLeakage, Verdict
 from discreet.problems.constraint import are_numbered
+from discreet.problems.outcome_rules import OutcomeRule, as_rule
 from discreet.problems.outcome_view import outcome_figure, row_names
 from discreet.problems.problem import Problem
 from discreet.problems.provenance import date_now
-from discreet.problems.rule import OutcomeRule, as_rule
 from discreet.showing.data import plain
 from discreet.showing.figures import Figure
 from discreet.showing.notebook import card, frame

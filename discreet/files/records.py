@@ -36,8 +36,8 @@ from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget, Term, arrays_of, measure_asked, only_of
+from discreet.problems.outcome_rules import OutcomeRule, as_rule
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule, as_rule
 from discreet.problems.samples import SampleReport
 from discreet.storage.archive import (
     DEFAULT_MAX_BYTES,

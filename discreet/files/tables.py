@@ -176,11 +176,17 @@ def _read_header(lines: Iterator[list[str]], shown: str) -> list[str]:
 
 def _kind(cells: list[str]) -> str:
     """Return the type of these cells of a column: "texts", "numbers", "whole numbers", or "" if all
-    of them are empty.
+    of them are empty. Cells are whole numbers if none is empty and doubles represent them exactly.
     """
-    if not any(cells):
+    filled = [cell for cell in cells if cell]
+    if not filled:
         return ""
-    return {"i": "whole numbers", "f": "numbers"}.get(_parse_cells(cells).dtype.kind, "texts")
+    if not all(any(map(str.isdigit, cell)) and _NUMBER.fullmatch(cell) for cell in filled):
+        return "texts"
+    fractions = any("." in cell or "e" in cell or "E" in cell for cell in filled)
+    if fractions or len(filled) < len(cells) or max(map(abs, map(float, filled))) >= 2.0**53:
+        return "numbers"
+    return "whole numbers"
 
 
 def _together(one: str | None, other: str) -> str:
@@ -213,7 +219,7 @@ def _read_csv(
     if not columns:
         raise FileError(f"{shown} has no people; give a header and a line for each person")
     return {
-        name: _texts(cells) if name in texts else _parse_cells(cells)
+        name: _of_kind(cells, "texts" if name in texts else _kind(cells), shown)
         for name, cells in columns.items()
     }
 
@@ -253,19 +259,6 @@ def _cells(
         raise FileError(
             f"{shown}, line {lines.line_num} is not CSV: {error}; write it with commas and a header"
         ) from None
-
-
-def _parse_cells(cells: list[str]) -> NDArray[Any]:
-    """Return numbers if all cells that are not empty are numbers, whole ones if nothing is missing;
-    otherwise texts.
-    """
-    if any(cells) and all(
-        any(map(str.isdigit, cell)) and _NUMBER.fullmatch(cell) for cell in cells if cell
-    ):
-        numbers = np.array([float(cell) if cell else np.nan for cell in cells])
-        whole = not any("." in cell or "e" in cell or "E" in cell for cell in cells)
-        return numbers.astype(np.int64) if whole and (np.abs(numbers) < 2.0**53).all() else numbers
-    return _texts(cells)
 
 
 def _texts(cells: list[str]) -> NDArray[Any]:

@@ -298,7 +298,7 @@ class JudgedAnswer:
     def anchors(self) -> Iterator[End]:
         """Yield further answers to blend towards; they are read only if a budget is exceeded."""
         for rule, moved in self.answer.anchors(self._problem):
-            yield End(rule.estimator, self._summed(rule), moved)
+            yield End(rule.answer, self._summed(rule), moved)
 
     def duals(self) -> Iterator[DualBound]:
         """Yield the given duals, and, if they are cheap, zero duals, which prove the Bayes

@@ -41,7 +41,9 @@ class Region:
     shares, share_low, share_high   N_j/N and the interval of π_j [n]
     radius                          r of the ball Σ_j N_j KL(Ŵ_j ‖ W_j) ≤ r; inf if there is none
     power, evidence                 a in (0, 1] and c: the e-value of a law in the set is at most
-                                    e^c (`log_evidence`); c is inf if e-values are not limited
+                                    e^c; c is inf if e-values are not limited. The log of the
+                                    e-value of W against q = Σ_j ρ_j W_j is
+                                    Σ_j N_j (a Σ_i Ŵ_ij log(q_i/W_ij) − log Σ_i q_i^a W_ij^{1−a})
     given                           number of values of the given variable, whose columns follow
                                     each other; 1 if no variable is given
     odds                            least and largest log of W_11 W_22/(W_12 W_21) for each given
@@ -99,20 +101,6 @@ class Region:
         """Return ρ [n]: positive weights of the groups within each given value, close to N_j/N."""
         people = self.people.reshape(self.given, -1) + 0.5
         return np.asarray((people / people.sum(axis=1, keepdims=True)).ravel())
-
-    def log_evidence(self, rates: Array) -> float:
-        """Return the log of the e-value of rates W [m, n · given] against their own mixture q = Σ_j
-        ρ_j W_j, for which the guess is independent of the group:
-
-        Σ_j N_j (a Σ_i Ŵ_ij log(q_i/W_ij) − log Σ_i q_i^a W_ij^{1−a})
-        """
-        by_value = (rates * self.weights).reshape(len(rates), self.given, -1)
-        mixture = np.repeat(by_value.sum(axis=2), by_value.shape[2], axis=1)
-        seen = self.rates > 0.0
-        ratio = np.divide(mixture, rates, out=np.full(rates.shape, np.inf), where=rates > 0.0)
-        gained = (self.rates * np.log(ratio, where=seen, out=np.zeros_like(rates))).sum(axis=0)
-        scale = (mixture**self.power * rates ** (1.0 - self.power)).sum(axis=0)
-        return float(self.people @ (self.power * gained - np.log(scale)))
 
     @property
     def total(self) -> float:

@@ -44,8 +44,8 @@ from discreet.people.places import Lottery
 from discreet.people.secrets import asked_about
 from discreet.people.ties import WITHIN, SecondTilt, Tied, with_ties
 from discreet.problems.constraint import Constraint, LeakageBudget
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
 from discreet.problems.samples import each_secret
 
 # margin with which a second tilt keeps budgets that it would exceed by rounding

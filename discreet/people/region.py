@@ -9,7 +9,7 @@ these statements hold together:
 - ball: Σ_j N_j KL(Ŵ_j ‖ W_j) ≤ r. The moment generating function of the left side is below (1 −
   t)^{−d} with d = n (m − 1), so it exceeds r with probability at most (e r/d)^d e^{−r} (Agrawal);
 - evidence: the e-value of W against an independent guess with the same mixture of rates is at most
-  1/δ (`Region.log_evidence`). Its mean is 1 if W is true, so it exceeds 1/δ with probability at
+  1/δ (see `Region`). Its mean is 1 if W is true, so it exceeds 1/δ with probability at
   most δ (Markov). It excludes laws that leak when the table is nearly independent, while the ball
   excludes laws that leak more than a table that leaks;
 - odds, for two guesses and two groups: the ratio of the odds of a guess in both groups lies in

@@ -44,8 +44,8 @@ from discreet.numerics.tilted_losses import in_order_losses, least_two
 from discreet.people.deployed import listed
 from discreet.problems.constraint import Term
 from discreet.problems.laws import Law, laws_of
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
 
 ROUNDING = 1e-9
 """Largest difference between the probabilities of one person in two processes."""

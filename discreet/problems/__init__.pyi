@@ -46,11 +46,11 @@ from .continuous.density import Mixture as Mixture
 from .continuous.model import ContinuousProblem as ContinuousProblem
 from .continuous.model import paper_continuous as paper_continuous
 from .continuous.rule import IntervalRule as IntervalRule
+from .outcome_rules import OutcomeRule as OutcomeRule
 from .outcomes import ArrayBlocks as ArrayBlocks
 from .problem import PhiRank as PhiRank
 from .problem import Problem as Problem
 from .reduction import reduce as reduce
-from .rule import OutcomeRule as OutcomeRule
 from .samples import FewRecordsWarning as FewRecordsWarning
 from .samples import Placement as Placement
 from .samples import SampleReport as SampleReport

@@ -16,7 +16,7 @@ from discreet.checks import TOTAL_TOLERANCE
 from discreet.errors import InputError
 from discreet.measures.law import faint_lift, total_of
 from discreet.numerics.double_double import Array, DoubleDouble
-from discreet.problems.constraint import Constrained, Term, describe_terms
+from discreet.problems.constraint import Constrained, Term
 from discreet.problems.outcomes import Blocks, Kind, Totals
 from discreet.problems.problem import Problem
 
@@ -24,7 +24,7 @@ _FEW = 512  # most outcomes to be solved as arrays: a rule that lists them all i
 _LARGEST_ARRAYS = 1 << 31  # in bytes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BlockProblem(Constrained):
     """A privacy-aware estimation problem whose outcomes come in blocks.
 
@@ -116,9 +116,3 @@ class BlockProblem(Constrained):
                 "says "
                 f"{np.asarray(self.constant_errors).tolist()}; give the totals found"
             )
-
-    def __repr__(self) -> str:
-        title = f"{self.name!r}, " if self.name else ""
-        return (
-            f"BlockProblem({title}n={self.n}, m={self.m}, N={self.N}, {describe_terms(self.terms)})"
-        )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from discreet.checks import at_most
 from discreet.numerics.double_double import Array
 from discreet.problems.constraint import label_constraints, only_of
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.outcomes import Blocks
-from discreet.problems.rule import OutcomeRule
 from discreet.showing.figures import Figure, Series
 from discreet.showing.notebook import card, frame
 from discreet.showing.values import Facts
@@ -24,6 +24,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _Answer = TypeVar("_Answer")
+
+
+class Bracket(Protocol):
+    """A lower bound for the estimators that are private within δ, and an error probability that one
+    of them reaches.
+    """
+
+    @property
+    def lower(self) -> float: ...
+    @property
+    def upper(self) -> float: ...
+    @property
+    def private_within(self) -> float: ...
+
+
+def excludes(one: Bracket, other: Bracket) -> bool:
+    """Return True if the lower bound of `one` applies to the estimators of `other` and exceeds the
+    upper bound of `other`, so that both cannot be true.
+    """
+    return other.private_within <= one.private_within and one.lower > other.upper
+
 
 NEGLIGIBLE = 1e-100
 """Smaller error probabilities count as zero: gaps are relative to the upper bound or to this
@@ -269,9 +290,7 @@ class Certificate:
             own.gain_is_bounded and theirs.leakage_ceiling > own.leakage_ceiling
             for own, theirs in pairs
         )
-        return (
-            other.private_within <= self.private_within and self.lower > other.upper and not relaxed
-        )
+        return excludes(self, other) and not relaxed
 
     @property
     def own_budget_kept(self) -> bool:

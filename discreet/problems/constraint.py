@@ -141,17 +141,6 @@ class Constraint:
     measure: str | Measure | None = None
 
 
-def one_term(budget: LeakageBudget, n: int) -> tuple[Term, ...]:
-    """Return the constraint of one secret with n values."""
-    rows = slice(0, n)
-    return (Term(rows, (rows,), budget),)
-
-
-def describe_terms(terms: Sequence[Term]) -> str:
-    """Return the constraints in the form used by `repr`."""
-    return f"budget={' and '.join(str(term.budget) for term in terms)}"
-
-
 def measure_asked(budget: Any, measure: str | Measure | None) -> Measure | None:
     """Return the measure of a budget; None if it is not stated, which means mutual information.
     InputError for an unknown measure, or if the two arguments disagree.
@@ -272,11 +261,23 @@ class Constrained:
         def p_x(self) -> Array: ...
         @property
         def constant_errors(self) -> Array: ...
+        @property
+        def N(self) -> int: ...  # noqa: N802 (the symbol of the theory)
 
     @property
     def _prior(self) -> Sequence[Array]:
         """Arrays [n] whose sum is p(x_j)."""
         return (self.p_x,)
+
+    @property
+    def _sizes(self) -> str:
+        """The sizes of the problem as words of its `repr`."""
+        return f"n={self.n}, m={self.m}, N={self.N}"
+
+    def __repr__(self) -> str:
+        title = f"{self.name!r}, " if self.name else ""
+        budgets = " and ".join(str(term.budget) for term in self.terms)
+        return f"{type(self).__name__}({title}{self._sizes}, budget={budgets})"
 
     def least(
         self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None

@@ -71,7 +71,10 @@ def _in_chunk(answer: Rule, moved: NDArray[np.intp], chunk: Chunk) -> _Parts:
     p_xz, loss = chunk.read()
     here = np.arange(chunk.start, chunk.start + chunk.count)
     made = answer.decisions(here, p_xz, loss)
-    law = np.array([_exact_sums(p_xz[:, certain]) for certain in made.certain > 0.0])
+    law = np.array(
+        [[_exact_sum(row[certain]) for row in p_xz] for certain in made.certain > 0.0],
+        dtype=object,
+    )
     tied = _fractions(p_xz[:, made.places])
     drawn = _complete_columns(made.columns)
     columns = dict[int, _Fractions]()
@@ -204,28 +207,14 @@ def _fractions(values: Array) -> _Fractions:
     return np.array(fractions, dtype=object).reshape(values.shape)
 
 
-def _exact_sums(values: Array) -> _Fractions:
-    """Return the exact sums of the rows of an array [n, B]: the integers of the doubles are split
-    in halves, which are added for each exponent.
-    """
-    fraction, exponent = np.frexp(values)
-    whole = (fraction * 2.0**53).astype(np.int64)
-    lowest = int(exponent.min(initial=0))
-    unit = Fraction(2) ** (lowest - 53)
-    sums = []
-    for integers, places in zip(whole, exponent - lowest, strict=True):
-        high, low = (
-            np.bincount(places, weights=half).tolist()
-            for half in (integers >> 26, integers & (2**26 - 1))
-        )
-        sums.append(
-            sum(
-                ((int(h) << 26) + int(one)) << k
-                for k, (h, one) in enumerate(zip(high, low, strict=True))
-            )
-            * unit
-        )
-    return np.array(sums, dtype=object)
+def _exact_sum(row: Array) -> Fraction:
+    """Return the exact sum of doubles: rounded sums are added until nothing remains."""
+    total = Fraction(0)
+    left = row.tolist()
+    while rounded := math.fsum(left):
+        total += Fraction(rounded)
+        left.append(-rounded)
+    return total
 
 
 def _integers(column: _Fractions) -> list[int]:

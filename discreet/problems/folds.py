@@ -66,16 +66,9 @@ def fold(
             seen(blocks.N)
         return total
 
-    def visit(chunk: Chunk) -> tuple[int, Found]:
-        return chunk.count, work(*_arguments(chunk, given))
-
-    nodes = list[Node[Found]]()
-    parts = in_order(_chosen(blocks.chunks(), 0, given), threads_for(blocks, threads), visit)
-    for number, (count, part) in enumerate(parts):
-        _append(nodes, (0, number, part), merge)
-        if seen is not None:
-            seen(count)
-    return merge_nodes(nodes, merge)
+    workers = threads_for(blocks, threads)
+    found = found_in(blocks.chunks(), 0, 0, work, given, threads=workers, seen=seen)
+    return merge_nodes(join_nodes(found, merge), merge)
 
 
 def found_in(
@@ -84,12 +77,22 @@ def found_in(
     first: int,
     work: Callable[..., Found],
     given: Mapping[int, Any] | None,
+    *,
+    threads: int = 1,
+    seen: Callable[[int], object] | None = None,
 ) -> Iterator[Node[Found]]:
     """Yield the results of work for chunks that begin at outcome `start`; the first visited chunk
-    has number `first`.
+    has number `first`. The other arguments are those of `fold`.
     """
-    for number, chunk in enumerate(_chosen(chunks, start, given)):
-        yield 0, first + number, work(*_arguments(chunk, given))
+
+    def visit(chunk: Chunk) -> tuple[int, Found]:
+        return chunk.count, work(chunk) if given is None else work(chunk, given[chunk.start])
+
+    parts = in_order(_chosen(chunks, start, given), threads, visit)
+    for number, (count, part) in enumerate(parts, first):
+        if seen is not None:
+            seen(count)
+        yield 0, number, part
 
 
 def join_nodes(
@@ -146,10 +149,6 @@ def _chosen(
         start += chunk.count
         if given is None or chunk.start in given:
             yield chunk
-
-
-def _arguments(chunk: Chunk, given: Mapping[int, Any] | None) -> tuple[Any, ...]:
-    return (chunk,) if given is None else (chunk, given[chunk.start])
 
 
 def _through(

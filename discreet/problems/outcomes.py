@@ -192,6 +192,18 @@ class ArrayBlocks:
         return self.p_xz[:, places], self.loss[:, places]
 
 
+def chunks_of_pairs(
+    pairs: Iterable[tuple[Array, Array]], size: int, start: int = 0
+) -> Iterator[Chunk]:
+    """Yield chunks of consecutive arrays (p_xz [n, ·], loss [m, ·]), the first of which begins at
+    outcome `start`. Nothing is copied, and no chunk spans two pairs.
+    """
+    for p_xz, loss in pairs:
+        for chunk in ArrayBlocks(p_xz, loss, size).chunks():
+            yield Chunk(start + chunk.start, chunk.count, chunk.read)
+        start += p_xz.shape[1]
+
+
 @dataclass(frozen=True, eq=False)
 class Mapped:
     """The blocks of `base`, changed when they are read: change(p_xz [n, ·], loss [m, ·]) returns

@@ -51,13 +51,13 @@ from discreet.problems.constraint import (
     LeakageBudget,
     Term,
     constraint_of,
-    describe_terms,
     label_constraints,
     measure_asked,
 )
 from discreet.problems.laws import Law, laws_of
+from discreet.problems.outcome_rules import Matrix
 from discreet.problems.outcomes import ArrayBlocks, Kind, Totals
-from discreet.problems.rule import Matrix, Rule
+from discreet.problems.rule import Rule
 from discreet.problems.stacking import (
     check_rows,
     check_same_outcomes,
@@ -100,7 +100,7 @@ class PhiRank:
     gap: float
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Problem(Constrained):
     """A privacy-aware estimation problem over N outcomes. Immutable; arrays are read-only float64.
 
@@ -281,7 +281,7 @@ class Problem(Constrained):
         of cells. Raises InputError.
         """
         from discreet.problems.binning import Binning
-        from discreet.problems.samples import PeopleModel
+        from discreet.problems.samples import FewRecordsWarning, PeopleModel
 
         if (budget is None) == (fraction is None):
             raise InputError(
@@ -307,8 +307,8 @@ class Problem(Constrained):
             budgets = shares_of_bayes(model, people.shares(fraction))
         model = model.with_budget(budgets)
         freeze(model, samples=people.report)
-        if few := people.few:
-            warnings.warn(few, stacklevel=2)
+        if people.report.few:
+            warnings.warn(people.report.few, FewRecordsWarning, stacklevel=2)
         return model
 
     def titled(self, name: str) -> Problem:
@@ -490,20 +490,27 @@ class Problem(Constrained):
         return float(dd_sum(self.loss.min(axis=0))[0])
 
     @cached_property
-    def _bayes_laws(self) -> dict[tuple[Measure, ...], Law]:
-        """Laws by measures; the same model under other budgets shares them."""
+    def _bayes_by_measures(self) -> dict[tuple[Measure, ...], tuple[Law, Array]]:
+        """Laws and leakages by measures; the same model under other budgets shares them."""
         return {}
+
+    @property
+    def _bayes(self) -> tuple[Law, Array]:
+        found = self._bayes_by_measures
+        if self.measures not in found:
+            law = self.law(self.bayes_estimator)
+            leaked = law.leakages
+            # Rounded up, so that a budget of this amount is slack despite rounding.
+            ordinary = leaked * (1.0 + 2.0**-44)
+            ceilings = law.ceilings(sum_doubt(self.N, self.m * self.n))
+            leakages = np.where(leaked > 0.0, np.maximum(ordinary, ceilings), 0.0)
+            found[self.measures] = law, _frozen(leakages)
+        return found[self.measures]
 
     @property
     def bayes_law(self) -> Law:
         """The joint law of each secret and Ŷ under the Bayes rule."""
-        if self.measures not in self._bayes_laws:
-            self._bayes_laws[self.measures] = self.law(self.bayes_estimator)
-        return self._bayes_laws[self.measures]
-
-    @cached_property
-    def _bayes_leakages(self) -> dict[tuple[Measure, ...], Array]:
-        return {}
+        return self._bayes[0]
 
     @property
     def bayes_leakages(self) -> Array:
@@ -512,14 +519,7 @@ class Problem(Constrained):
 
         A budget at or above its bound is slack.
         """
-        if self.measures not in self._bayes_leakages:
-            leaked = self.bayes_law.leakages
-            # Rounded up, so that a budget of this amount is slack despite rounding.
-            ordinary = leaked * (1.0 + 2.0**-44)
-            ceilings = self.bayes_law.ceilings(sum_doubt(self.N, self.m * self.n))
-            leakages = np.where(leaked > 0.0, np.maximum(ordinary, ceilings), 0.0)
-            self._bayes_leakages[self.measures] = _frozen(leakages)
-        return self._bayes_leakages[self.measures]
+        return self._bayes[1]
 
     @property
     def bayes_leakage(self) -> float:
@@ -569,10 +569,6 @@ class Problem(Constrained):
         from discreet.problems.outcome_view import problem_card
 
         return problem_card(self)
-
-    def __repr__(self) -> str:
-        title = f"{self.name!r}, " if self.name else ""
-        return f"Problem({title}n={self.n}, m={self.m}, N={self.N}, {describe_terms(self.terms)})"
 
 
 def shares_of_bayes(problem: Constrained, shares: Sequence[float]) -> list[float]:

@@ -132,28 +132,30 @@ def _same(a: Array, loss: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     Two columns that agree may still round to different sides of a step. So if anything merges, the
     classes are compared once more with the steps moved by half their size.
     """
-    # The usual case does not need an array of the size of the problem.
-    if not _has_repeats(_keys(a, loss)):
-        everyone = np.arange(a.shape[1])
-        return everyone, everyone
-    columns = _proportions(a, loss)
-    first, inverse = _classes(columns, half_a_step=True)
-    if first.size == columns.shape[1]:
+    first, inverse = _classes(a, loss, half_a_step=True)
+    if first.size == a.shape[1]:
         return first, inverse
-    again, place = _classes(columns[:, first], half_a_step=False)
+    again, place = _classes(a[:, first], loss[:, first], half_a_step=False)
     return first[again], place[inverse]
 
 
-def _classes(columns: Array, *, half_a_step: bool) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the first member and group number of each class of columns [k, N] that are equal after
-    rounding.
+def _classes(
+    a: Array, loss: Array, *, half_a_step: bool
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the first member and group number of each class of columns whose proportions are equal
+    after rounding.
     """
-    words = _leading_bits(columns, half_a_step)
-    keys = _hash_columns(words)
-    everyone = np.arange(words.shape[1])
-    if not _has_repeats(keys):
+    keys = np.empty(a.shape[1], dtype=np.uint64)
+    for start in range(0, keys.size, _BLOCK_OUTCOMES):
+        block = slice(start, start + _BLOCK_OUTCOMES)
+        keys[block] = _hash_columns(_leading_bits(a[:, block], loss[:, block], half_a_step))
+    everyone = np.arange(keys.size)
+    ordered = np.sort(keys)
+    # The usual case does not need an array of the size of the problem.
+    if not (ordered[1:] == ordered[:-1]).any():
         return everyone, everyone
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    words = _leading_bits(a, loss, half_a_step)
     if (words != words[:, first[inverse]]).any():  # a hash collision
         return everyone, everyone
     order = np.argsort(first)
@@ -162,30 +164,12 @@ def _classes(columns: Array, *, half_a_step: bool) -> tuple[NDArray[np.intp], ND
     return first[order], rank[inverse]
 
 
-def _keys(a: Array, loss: Array) -> NDArray[np.uint64]:
-    """Return a key for each column [N], equal for columns that agree after rounding; computed in
-    blocks that fit into the cache.
+def _leading_bits(a: Array, loss: Array, half_a_step: bool) -> NDArray[np.uint64]:
+    """Return the leading bits of every entry of the columns (p_xz, loss) [n + m, ·], which are
+    divided by their sums; rounded to nearest with half_a_step, otherwise downward.
     """
-    keys = np.empty(a.shape[1], dtype=np.uint64)
-    for start in range(0, keys.size, _BLOCK_OUTCOMES):
-        block = slice(start, start + _BLOCK_OUTCOMES)
-        keys[block] = _hash_columns(
-            _leading_bits(_proportions(a[:, block], loss[:, block]), half_a_step=True)
-        )
-    return keys
-
-
-def _proportions(a: Array, loss: Array) -> Array:
-    """Return the columns (p_xz, loss) [n + m, ·] divided by their sums."""
     columns = np.concatenate([a, loss]) + 0.0  # −0 becomes 0
     columns /= columns.sum(axis=0)
-    return columns
-
-
-def _leading_bits(columns: Array, half_a_step: bool) -> NDArray[np.uint64]:
-    """Return the leading bits of every entry, rounded to nearest with half_a_step, otherwise
-    downward.
-    """
     words = np.asarray(np.ascontiguousarray(columns).view(np.uint64))
     words = (words + np.uint64(int(half_a_step) << (_DROPPED_BITS - 1))) >> np.uint64(_DROPPED_BITS)
     return np.asarray(words)
@@ -200,12 +184,6 @@ def _hash_columns(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def _multipliers(count: int) -> NDArray[np.uint64]:
     """Return the powers of an odd number, modulo 2^64."""
     return np.asarray(np.multiply.accumulate(np.full(count, 0x9E3779B97F4A7C15, dtype=np.uint64)))
-
-
-def _has_repeats(keys: NDArray[np.uint64]) -> bool:
-    """Return True if any two keys are equal."""
-    ordered = np.sort(keys)
-    return bool((ordered[1:] == ordered[:-1]).any())
 
 
 def _gather(rows: Array, inverse: NDArray[np.intp], size: int) -> Array:

@@ -27,7 +27,7 @@ from discreet.errors import InputError
 from discreet.lazy import cached_property
 from discreet.numerics.double_double import Array
 from discreet.problems.binning import BinnedColumn, Binning
-from discreet.problems.constraint import Constraint
+from discreet.problems.constraint import Constraint, measure_asked
 from discreet.problems.frames import (
     Codes,
     Values,
@@ -41,7 +41,6 @@ from discreet.problems.frames import (
     title,
 )
 from discreet.problems.provenance import date_now, version_of
-from discreet.problems.stacking import measure_asked
 
 REST = -1
 """In `SampleReport.cells`: marks the outcome that gathers the cells with too few records."""
@@ -222,14 +221,6 @@ class SampleReport:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
-    """Counted people: the joint tensor p(x, y, z) [n, m, N] of each secret, and the report."""
-
-    joints: tuple[Array, ...]
-    report: SampleReport
-
-
-@dataclass(frozen=True, eq=False)
 class PeopleModel:
     """Counted people in the form that a `Problem` is made from.
 
@@ -253,12 +244,11 @@ class PeopleModel:
         budget and measure apply to all secrets or are mappings from their names; loss_matrix is
         described in `named_losses`. Raises InputError.
         """
-        counted = count(table, **counting)
-        report = counted.report
+        joints, report = count(table, **counting)
         budgets = each_secret(budget, report.hide, "budget", every=True)
         measures = each_secret(measure, report.hide, "measure", every=False)
         constraints = []
-        for joint, amount, named in zip(counted.joints, budgets, measures, strict=True):
+        for joint, amount, named in zip(joints, budgets, measures, strict=True):
             chosen = measure_asked(amount, named)
             if chosen is not None and chosen.conditional:
                 p_xz = joint.transpose(1, 0, 2)
@@ -266,7 +256,7 @@ class PeopleModel:
                 p_xz = joint.sum(axis=1)
             constraints.append(Constraint(p_xz, math.inf, chosen))
         matrix, guesses = named_losses(loss_matrix, report.truths)
-        losses = loss_table(matrix, len(report.truths)).T @ counted.joints[0].sum(axis=0)
+        losses = loss_table(matrix, len(report.truths)).T @ joints[0].sum(axis=0)
         return cls(losses, constraints, budgets, replace(report, guesses=guesses))
 
     def shares(self, fraction: Any) -> list[float]:
@@ -275,11 +265,6 @@ class PeopleModel:
         """
         shares = each_secret(fraction, self.report.hide, "fraction", every=True)
         return [positive(share, "fraction", zero=True) for share in shares]
-
-    @property
-    def few(self) -> FewRecordsWarning | None:
-        """The warning that there are too few people for the number of cells, or None."""
-        return FewRecordsWarning(self.report.few) if self.report.few else None
 
 
 def count(
@@ -291,8 +276,9 @@ def count(
     weights: Any = None,
     binning: Binning | None = None,
     seed: int | None = None,
-) -> Counted:
-    """Count the people of a table (see `frames` for what a table is).
+) -> tuple[tuple[Array, ...], SampleReport]:
+    """Count the people of a table (see `frames` for what a table is); return the joint tensor
+    p(x, y, z) [n, m, N] of each secret, and the report.
 
     hide      name of a column of labels that stays hidden, or several names; each column is a
               secret
@@ -373,7 +359,7 @@ def count(
         date=date_now(),
         versions={library: version_of(library) for library in ("discreet", "numpy")},
     )
-    return Counted(joints, report)
+    return joints, report
 
 
 def each_secret(given: Any, names: Sequence[str], what: str, *, every: bool) -> list[Any]:

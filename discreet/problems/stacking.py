@@ -23,10 +23,8 @@ from discreet.problems.constraint import (
     LeakageBudget,
     Term,
     constraint_of,
+    measure_asked,
     prefix_errors,
-)
-from discreet.problems.constraint import (
-    measure_asked as measure_asked,
 )
 
 

@@ -113,6 +113,8 @@ class StoredAnswer:
 def members_of(source: Any, files: ExitStack) -> dict[str, _Member]:
     """Return the arrays of an `.npz` file, or of a mapping, by name."""
     if isinstance(source, str | os.PathLike):
+        if not os.path.exists(source):
+            raise ValueError(f"{source} does not exist; give an .npz file")
         if not os.path.isfile(source):  # reading a pipe could block
             raise ValueError(f"{source} is not an ordinary file; give an .npz file")
         archive = files.enter_context(zipfile.ZipFile(source))

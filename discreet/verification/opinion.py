@@ -13,7 +13,7 @@ import numpy as np
 
 from discreet.verification import exact
 from discreet.verification.exact import Array, outward
-from discreet.verification.measures import Group, leakage, proven
+from discreet.verification.measures import ExactMeasure, Group, leakage, proven
 from discreet.verification.members import (
     TOLERANCE,
     StoredAnswer,
@@ -152,6 +152,11 @@ class _LawSums:
         """Return the error probability of the estimator."""
         return Fraction(np.trace(self.drawn[:, model.n :]) / self.total(model.terms[0]))
 
+    def measure(self, term: StoredTerm) -> ExactMeasure:
+        """Return the measure of a constraint for the private values of positive probability."""
+        totals = self.totals[term.rows]
+        return term.measure.of_values(np.flatnonzero(totals).tolist(), len(totals))
+
     def groups(self, term: StoredTerm, rows: Array) -> list[tuple[list[int], Group]]:
         """Return, for every group of a constraint, the rows of positive probability, their part of
         an array [m, n], and their prior.
@@ -172,11 +177,8 @@ class _LawSums:
 def _term(term: StoredTerm, model: StoredModel, sums: _LawSums) -> TermVerification:
     groups = sums.groups(term, sums.drawn[:, : model.n] / sums.total(term))
     away = max(_deviation(law, prior) for _, (law, prior) in groups)
-    measure = term.measure.of_values(
-        [j - term.rows.start for j in groups[0][0]], term.rows.stop - term.rows.start
-    )
     leaked, kept = (
-        leakage(measure, [group for _, group in groups], term.budget)
+        leakage(sums.measure(term), [group for _, group in groups], term.budget)
         if away
         else ((0.0, 0.0), True)
     )
@@ -239,10 +241,8 @@ def _bound(model: StoredModel, answer: StoredAnswer, sums: _LawSums) -> Fraction
     cost = Fraction(0)
     for term, multiplier in zip(model.terms, answer.multipliers, strict=True):
         groups = sums.groups(term, tilt)
-        measure = term.measure.of_values(
-            [j - term.rows.start for j in groups[0][0]], term.rows.stop - term.rows.start
-        )
-        duals = proven(measure, [group for _, group in groups], multiplier, term.budget)
+        laws = [group for _, group in groups]
+        duals = proven(sums.measure(term), laws, multiplier, term.budget)
         if duals is None:
             return Fraction(0)
         shifts += [(possible, shift) for (possible, _), shift in zip(groups, duals[0], strict=True)]

@@ -16,8 +16,8 @@ from discreet.backends.multipliers import multipliers_of
 from discreet.backends.run import conclude, judge_answer
 from discreet.backends.solution import Timings
 from discreet.measures.registry import CONDITIONAL, MEASURES
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
 from discreet.problems.streams.groups import grouped_problem
 from discreet.problems.streams.lattice import lattice_problem
 

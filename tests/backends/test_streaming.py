@@ -22,7 +22,7 @@ from discreet.numerics.compiled import compiled_available
 from discreet.problems import Problem, weighted_mixture
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.catalog.paper import paper_edges
-from discreet.problems.constraint import LeakageBudget, one_term
+from discreet.problems.constraint import LeakageBudget, Term
 from discreet.problems.outcomes import Chunk
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, linear_conditional, paper_p_xy
 from discreet.problems.streams.lattice import lattice_problem
@@ -211,7 +211,7 @@ def generated_problem(outcomes, budget):
         p_xz, loss = chunk.read()
         p_x = p_x + p_xz.sum(axis=1)
         losses = losses + loss.sum(axis=1)
-    return BlockProblem(blocks, one_term(LeakageBudget(budget), p_x.size), p_x, losses)
+    return BlockProblem(blocks, (Term.of(LeakageBudget(budget), [p_x.size]),), p_x, losses)
 
 
 def test_memory_holds_no_more_than_chunks_and_retained_outcomes(monkeypatch):

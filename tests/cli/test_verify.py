@@ -67,8 +67,9 @@ def test_an_equivocation_is_a_budget_too(folder):
 def test_refusals_are_one_sentence(folder):
     problem = str(folder / "model.npz")
     answer = str(folder / "answer.npz")
-    assert "missing.npz" in refused(f"verify {problem} {folder / 'missing.npz'}")
-    assert "missing.npz" in refused(f"verify {folder / 'missing.npz'} {answer}")
+    absent = folder / "missing.npz"
+    assert f"{absent} does not exist" in refused(f"verify {problem} {absent}")
+    assert f"{absent} does not exist" in refused(f"verify {absent} {answer}")
     assert "estimator [2, 4]" in refused(f"verify paper-single:bins=4 {answer} --perfect")
     assert "budget" in refused(f"verify {problem} {answer} --leakage -1")
     assert "budget" in refused(f"verify {problem} {answer} --leakage nan")

@@ -20,7 +20,7 @@ from discreet.people import deployed, design
 from discreet.people.deployed import Rule, _canonical, _checksum, _seal, find_key
 from discreet.people.design import Labels, people_rule
 from discreet.people.places import Lottery
-from discreet.problems.rule import OutcomeRule
+from discreet.problems.outcome_rules import OutcomeRule
 
 KEY = bytes(range(16)).hex()
 

@@ -73,11 +73,26 @@ def log_odds(rates):
     return first[0::2] - first[1::2]
 
 
+def log_evidence(region, rates):
+    """The log of the e-value of rates W [m, n · given] against their own mixture q = Σ_j ρ_j W_j,
+    for which the guess is independent of the group:
+
+    Σ_j N_j (a Σ_i Ŵ_ij log(q_i/W_ij) − log Σ_i q_i^a W_ij^{1−a})
+    """
+    by_value = (rates * region.weights).reshape(len(rates), region.given, -1)
+    mixture = np.repeat(by_value.sum(axis=2), by_value.shape[2], axis=1)
+    seen = region.rates > 0.0
+    ratio = np.divide(mixture, rates, out=np.full(rates.shape, np.inf), where=rates > 0.0)
+    gained = (region.rates * np.log(ratio, where=seen, out=np.zeros_like(rates))).sum(axis=0)
+    scale = (mixture**region.power * rates ** (1.0 - region.power)).sum(axis=0)
+    return float(region.people @ (region.power * gained - np.log(scale)))
+
+
 def holds(region, rates):
     """Whether rates are within the ball, the evidence and the odds."""
     if region.odds is None:
         within = distance(region, rates) <= region.radius
-        return bool(within and region.log_evidence(rates) <= region.evidence)
+        return bool(within and log_evidence(region, rates) <= region.evidence)
     found = log_odds(rates)
     return bool(
         (region.odds[:, 0] <= found + 1e-12).all() and (found <= region.odds[:, 1] + 1e-12).all()
@@ -223,7 +238,7 @@ def test_the_region_holds_the_law_as_often_as_it_says(case):
         near = spread.sum(axis=(1, 2)) <= ball_radius(n * (m - 1), levels.ball)
         assert near.mean() >= 1.0 - levels.ball
         evidence = np.array(
-            [region_of(table, 0.95, True, given).log_evidence(rates) for table in tables]
+            [log_evidence(region_of(table, 0.95, True, given), rates) for table in tables]
         )
         believed = evidence <= -math.log(levels.evidence)
         assert believed.mean() >= 1.0 - levels.evidence
@@ -333,7 +348,7 @@ def test_the_mean_of_an_e_value_is_one(given):
         counts = np.array(table).T * 1.0
         chance = multinomial.pmf(counts.T, people, rates.T).prod()
         seen = replace(region, people=people * 1.0, rates=counts / people, power=0.6)
-        mean += chance * math.exp(seen.log_evidence(rates))
+        mean += chance * math.exp(log_evidence(seen, rates))
     assert mean == pytest.approx(1.0, rel=1e-12)
 
 

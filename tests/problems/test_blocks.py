@@ -410,7 +410,7 @@ import sys
 import numpy as np
 from discreet.problems.outcomes import ArrayBlocks
 from discreet.judge import certify
-from discreet.problems.rule import OutcomeRule
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.files.mapped import map_problem, write_blocks
 from discreet.problems.streams.sources import blocks_from
 

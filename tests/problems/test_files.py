@@ -20,7 +20,7 @@ from discreet import problems
 from discreet.errors import FileError
 from discreet.files.records import load_problem, load_solution, save_problem, save_solution
 from discreet.problems import Problem, catalog
-from discreet.problems.rule import OutcomeRule
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.storage import archive
 
 JOINT = np.arange(1.0, 13.0).reshape(2, 2, 3) / 78.0

@@ -22,9 +22,9 @@ from discreet.errors import InputError
 from discreet.judge import certify
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.blocks import BlockProblem
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.outcomes import Chunk
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
 
 BOTH = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
 
@@ -219,7 +219,7 @@ def test_wrong_shapes_are_refused():
 _MEASURE = """
 from judging import certify_rule
 from discreet.numerics.compiled import compiled_available
-from discreet.problems.rule import OutcomeRule
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.sensors import PAPER_EDGES, linear_conditional, paper_p_xy
 from discreet.problems.streams.lattice import lattice_problem
 

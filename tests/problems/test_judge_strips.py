@@ -14,7 +14,7 @@ from discreet.numerics.estimators import Decisions, normalise
 from discreet.numerics.label_strips import STRIP
 from discreet.numerics.sums import clear_strips, sums_of_strips, sums_over, totals
 from discreet.numerics.tilted_losses import in_order_losses, least_two
-from discreet.problems.rule import OutcomeRule
+from discreet.problems.outcome_rules import OutcomeRule
 
 _U = 2.0**-53
 KINDS = ("even", "tails", "empty", "heavy", "tied", "edge", "faint")

@@ -20,8 +20,8 @@ from discreet.backends.solution import Status
 from discreet.checks import at_most
 from discreet.judge import certify
 from discreet.judge.privacy import PRIVATE_LIMIT, is_private
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
 from discreet.verification import verify
 
 

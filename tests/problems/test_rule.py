@@ -10,9 +10,9 @@ from strategies import problems
 from discreet.errors import FileError, InputError
 from discreet.numerics.label_strips import strip_sums
 from discreet.numerics.tilted_losses import in_order_losses
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.outcomes import ArrayBlocks
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
 
 
 def random_problem(n, m, outcomes, seed=0, budget=0.01):

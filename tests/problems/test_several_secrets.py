@@ -24,9 +24,9 @@ from discreet.measures import measure_of
 from discreet.numerics.estimators import normalise
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import Constraint, LeakageBudget
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
-from discreet.problems.rule import OutcomeRule
 from discreet.problems.streams.sources import block_problem
 
 CONDITIONAL = "conditional-mutual-information"

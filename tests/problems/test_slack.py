@@ -20,10 +20,10 @@ from discreet.measures.law import OutputLaw
 from discreet.numerics.rounding import sum_doubt
 from discreet.numerics.sums import Sums
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import LeakageBudget, one_term
+from discreet.problems.constraint import LeakageBudget, Term
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.outcomes import ArrayBlocks
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
 from discreet.verification import verify
 
 _TINY = 5e-324
@@ -32,7 +32,7 @@ _TINY = 5e-324
 def _blocks(p_xz, loss, budget=math.inf):
     return BlockProblem(
         ArrayBlocks(p_xz, loss),
-        one_term(LeakageBudget(budget), len(p_xz)),
+        (Term.of(LeakageBudget(budget), [len(p_xz)]),),
         p_xz.sum(axis=1),
         loss.sum(axis=1),
     )

@@ -52,8 +52,8 @@ from discreet.measures.registry import CONDITIONAL, OTHERS
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import normalise
 from discreet.problems.blocks import BlockProblem
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
 
 _KERNELS = {"auto": None, "numpy": False, "compiled": True}
 

@@ -32,9 +32,9 @@ from discreet.backends.tilt.passes import (
 from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, WorkLimits, solve_whole
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
+from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.outcomes import is_stored
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
 
 
 def rule_of(

@@ -48,7 +48,7 @@ _VANISHED = 1e-300
 """Upper bound of the error of `exact_product` for products below 1e-290, which are not exact."""
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class CausalProblem(Constrained):
     """A privacy-aware estimation problem over T steps of time. Immutable.
 
@@ -265,9 +265,7 @@ class CausalProblem(Constrained):
     @cached_property
     def bayes_rule(self) -> CausalRule:
         """The causal rule of least loss without privacy; ties go to the first guess."""
-        return CausalRule(
-            self.tree, self.tree.of_labels(self.tree.best_labels(self.noncausal.loss))
-        )
+        return CausalRule(self.tree, self.tree.best_kernels(self.noncausal.loss))
 
     @cached_property
     def bayes_error(self) -> float:
@@ -287,13 +285,12 @@ class CausalProblem(Constrained):
         """Return the expected loss of a rule."""
         return self.noncausal.error_probability(rule.dense())
 
-    def __repr__(self) -> str:
-        title = f"{self.name!r}, " if self.name else ""
-        sizes = (
+    @property
+    def _sizes(self) -> str:
+        return (
             f"{self.steps} steps, n={self.n}, guesses={self.tree.guesses}, "
             f"measurements={self.tree.measurements}"
         )
-        return f"CausalProblem({title}{sizes}, budget={self.budget:g} nats)"
 
 
 def _rows(values: Any, what: str, states: int) -> Array:

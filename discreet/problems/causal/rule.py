@@ -17,8 +17,9 @@ from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import normalise
 from discreet.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT
 from discreet.problems.causal.tree import Tree
+from discreet.problems.outcome_rules import Matrix
 from discreet.problems.outcomes import Kind
-from discreet.problems.rule import Discrete, Inexact, Matrix, Rule
+from discreet.problems.rule import Discrete, Inexact, Rule
 
 if TYPE_CHECKING:
     from discreet.problems.causal.model import CausalProblem

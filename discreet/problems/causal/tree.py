@@ -12,11 +12,10 @@ Source: docs/theory.md, section 24; B. von Stengel, Games and Economic Behavior 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.numerics.double_double import Array, DoubleDouble, dd_add
 from discreet.numerics.rounding import UNIT
@@ -77,14 +76,30 @@ class Tree:
             reached = total.reshape(len(total), -1, self.measurements[step - 1]).mean(axis=2)
         return kernels[::-1]
 
+    def _costs_by_step(self, costs: Array) -> Iterator[Array]:
+        """Yield, from the last step to the first, the costs [M_{t−1}, m_t, K_t] of each guess if
+        all later guesses are best, for costs [M_T, K_T] of all steps.
+        """
+        for step in range(self.steps, 0, -1):
+            each = costs.reshape(self.kernel_shape(step))
+            yield each
+            best = each.min(axis=1)
+            costs = best.reshape(len(best), -1, self.measurements[step - 1]).sum(axis=2)
+
     def least(self, costs: Array) -> float:
         """Return the minimum of Σ costs · weights over all kernels, for costs [M_T, K_T]: minima
         over guesses, sums over measurements.
         """
-        for step in range(self.steps, 0, -1):
-            best = costs.reshape(self.kernel_shape(step)).min(axis=1)
-            costs = best.reshape(len(best), -1, self.measurements[step - 1]).sum(axis=2)
-        return float(costs[0, 0])
+        *_, first = self._costs_by_step(costs)
+        return float(first.min(axis=1).sum())
+
+    def best_kernels(self, costs: Array) -> list[Array]:
+        """Return deterministic kernels that reach `least`; ties go to the first guess."""
+        kernels = [
+            np.asarray(each.argmin(axis=1)[:, None, :] == np.arange(m)[:, None], dtype=np.float64)
+            for each, m in zip(self._costs_by_step(costs), self.guesses[::-1], strict=True)
+        ]
+        return kernels[::-1]
 
     def least_bound(self, costs: DoubleDouble, doubt: Array) -> tuple[float, float, float]:
         """Return numbers whose exact sum is at most `least` for all costs that differ by at most
@@ -115,23 +130,3 @@ class Tree:
                 total = dd_add(total, (high[:, :, place], low[:, :, place]))
             high, low = total
         return float(high[0, 0]), float(low[0, 0]), -float(doubt[0, 0])
-
-    def best_labels(self, costs: Array) -> list[NDArray[np.intp]]:
-        """Return, for each step, the guesses [M_{t−1}, K_t] of kernels that reach `least`; ties go
-        to the first guess.
-        """
-        labels = list[NDArray[np.intp]]()
-        for step in range(self.steps, 0, -1):
-            each = costs.reshape(self.kernel_shape(step))
-            labels.append(each.argmin(axis=1))
-            best = each.min(axis=1)
-            costs = best.reshape(len(best), -1, self.measurements[step - 1]).sum(axis=2)
-        return labels[::-1]
-
-    def of_labels(self, labels: Sequence[NDArray[np.intp]]) -> list[Array]:
-        """Return the deterministic kernels of guesses [M_{t−1}, K_t]."""
-        pairs = zip(labels, self.guesses, strict=True)
-        return [
-            np.asarray(each[:, None, :] == np.arange(m)[:, None], dtype=np.float64)
-            for each, m in pairs
-        ]

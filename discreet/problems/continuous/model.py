@@ -32,7 +32,7 @@ from discreet.checks import (
 from discreet.lazy import cached_property
 from discreet.numerics.double_double import Array, difference_below
 from discreet.numerics.rounding import SMALLEST, UNIT
-from discreet.problems.constraint import Constrained, LeakageBudget, Term, constraint_of, one_term
+from discreet.problems.constraint import Constrained, LeakageBudget, Term, constraint_of
 from discreet.problems.continuous.bound import (
     SweptCells,
     chord_distances,
@@ -58,7 +58,7 @@ ACCURACY = 5e-13
 """
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class ContinuousProblem(Constrained):
     """A privacy-aware estimation problem over a one-dimensional continuous measurement. Immutable.
 
@@ -122,7 +122,8 @@ class ContinuousProblem(Constrained):
             losses=np.einsum("jkq,ki->iq", weights, matrix),
             accuracy=positive(accuracy, "accuracy", most=1e-6),
         )
-        freeze(self, terms=one_term(constraint_of(budget, equivocation, self._prior), len(prior)))
+        limit = constraint_of(budget, equivocation, self._prior)
+        freeze(self, terms=(Term.of(limit, [len(prior)]),))
 
     # -- sizes and laws
     # ----------------------------------------------------------------------------------------------
@@ -388,10 +389,9 @@ class ContinuousProblem(Constrained):
 
         return problem, wrong(self.private, problem.p_xz), wrong(self.losses, problem.loss)
 
-    def __repr__(self) -> str:
-        title = f"{self.name!r}, " if self.name else ""
-        sizes = f"n={self.n}, m={self.m}, {len(self.components)} densities"
-        return f"ContinuousProblem({title}{sizes}, budget={self.budget:g} nats)"
+    @property
+    def _sizes(self) -> str:
+        return f"n={self.n}, m={self.m}, {len(self.components)} densities"
 
 
 def _components(

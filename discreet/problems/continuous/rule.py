@@ -20,9 +20,10 @@ from discreet.measures.law import OutputLaw
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import column_error, normalise
 from discreet.problems.continuous.model import ContinuousProblem
+from discreet.problems.outcome_rules import Matrix
 from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
-from discreet.problems.rule import Discrete, Inexact, Matrix, Rule
+from discreet.problems.rule import Discrete, Inexact, Rule
 from discreet.problems.sensors.bins import check_edges
 
 

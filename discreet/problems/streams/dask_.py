@@ -30,7 +30,7 @@ from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget, Term
 from discreet.problems.folds import FAN, Node, found_in, join_nodes, merge_nodes
-from discreet.problems.outcomes import Chunk, chunk_size
+from discreet.problems.outcomes import Chunk, chunk_size, chunks_of_pairs
 from discreet.problems.streams.sources import block_problem
 
 _LARGE = 1 << 23
@@ -141,14 +141,11 @@ class DaskBlocks:
         """Yield the parts to visit, each with the number of its first visited chunk and the entries
         of `given` for its chunks.
         """
-        if given is None:
-            yield from (
-                (part, (start // self.size, None))
-                for start, part in zip(self.starts, self.parts, strict=True)
-            )
-            return
-        keys = np.array(sorted(given))
+        keys = np.array(sorted(given or ()))
         for bounds, part in zip(pairwise([*self.starts, self.N]), self.parts, strict=True):
+            if given is None:
+                yield part, (bounds[0] // self.size, None)
+                continue
             first, last = np.searchsorted(keys, bounds).tolist()
             if last > first:
                 yield part, (first, {key: given[key] for key in keys[first:last].tolist()})
@@ -165,17 +162,8 @@ class Partition:
     pairs: tuple[_Pair, ...]
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield slices; nothing is copied."""
-        start = self.start
-        for p_xz, loss in self.pairs:
-            for at in range(0, p_xz.shape[1], self.size):
-                here = slice(at, min(at + self.size, p_xz.shape[1]))
-                yield Chunk(start + at, here.stop - at, partial(_slice_pair, p_xz, loss, here))
-            start += p_xz.shape[1]
-
-
-def _slice_pair(p_xz: Array, loss: Array, here: slice) -> _Pair:
-    return p_xz[:, here], loss[:, here]
+        """Return chunks of slices; nothing is copied."""
+        return chunks_of_pairs(self.pairs, self.size, self.start)
 
 
 def _fetch_pair(part: _Delayed, start: int) -> _Pair:
@@ -301,13 +289,11 @@ def _concatenate_pairs(pairs: list[_Pair]) -> _Pair:
     )
 
 
-def _shapes(pair: _Pair) -> tuple[tuple[int, int], tuple[int, int]]:
-    (n, outcomes) = pair[0].shape
-    (m, others) = pair[1].shape
-    return (n, outcomes), (m, others)
+def _shapes(pair: _Pair) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return pair[0].shape, pair[1].shape
 
 
-def _rows_of(shapes: Sequence[tuple[tuple[int, int], tuple[int, int]]]) -> tuple[int, int]:
+def _rows_of(shapes: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> tuple[int, int]:
     """Return the n and m that all blocks must have."""
     (n, _), (m, _) = shapes[0]
     for number, ((rows, outcomes), (guesses, others)) in enumerate(shapes):

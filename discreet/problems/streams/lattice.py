@@ -36,11 +36,11 @@ from discreet.errors import InputError
 from discreet.numerics.compiled import compiled_available
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import LeakageBudget, constraint_of, one_term
+from discreet.problems.constraint import LeakageBudget, Term, constraint_of
 from discreet.problems.outcomes import CHUNK_OUTCOMES, Chunk, in_order
 from discreet.problems.roots import bisect
 from discreet.problems.sensors.counts import deviance, lattice_size, log_factor
-from discreet.problems.sensors.inputs import check_law, count_text
+from discreet.problems.sensors.inputs import allow_stream, check_law
 from discreet.problems.streams.lattice_kernels import (
     Run,
     Tables,
@@ -104,7 +104,7 @@ def problem_of(
 ) -> BlockProblem:
     """Return the problem of the outcomes of a lattice under a budget or an equivocation in nats."""
     p_x = lattice.prior.sum(axis=1)
-    terms = one_term(constraint_of(budget, equivocation, [p_x]), p_x.size)
+    terms = (Term.of(constraint_of(budget, equivocation, [p_x]), [p_x.size]),)
     losses = lattice.loss_matrix.T @ lattice.prior.sum(axis=0)
     return BlockProblem(lattice, terms, p_x, losses, name, lattice.tail)
 
@@ -248,20 +248,9 @@ def _check_size(sensors: int, bins: int, prior: Array) -> int:
             "p_z_given_xy has one bin, so its counts say nothing; give at least two bins"
         )
     size = lattice_size(sensors, bins)
-    if size > 1 << 62:
-        raise InputError(
-            f"{sensors} sensors with {bins} bins have {count_text(size)} count vectors, more than "
-            "can be visited; "
-            "take fewer sensors or bins"
-        )
+    what = f"{sensors} sensors with {bins} bins"
     needed = 16 * prior.size * bins * (sensors + 1)
-    most = 1 << 29
-    if needed > most:
-        raise InputError(
-            f"{sensors} sensors with {bins} bins need {needed:,} bytes of tables and the limit is "
-            f"{most:,}; "
-            "take fewer sensors or bins"
-        )
+    allow_stream(what, "count vectors", size, needed, "take fewer sensors or bins")
     return size
 
 

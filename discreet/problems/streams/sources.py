@@ -33,10 +33,9 @@ from discreet.problems.constraint import (
     Term,
     constraint_of,
     label_constraints,
-    one_term,
 )
 from discreet.problems.folds import fold
-from discreet.problems.outcomes import CHUNK_OUTCOMES, ArrayBlocks, Blocks, Chunk, Mapped
+from discreet.problems.outcomes import CHUNK_OUTCOMES, Blocks, Chunk, Mapped, chunks_of_pairs
 from discreet.problems.problem import LARGEST_LOSS, ROUNDED_TOTAL
 from discreet.problems.stacking import check_rows, check_same_outcomes
 
@@ -68,7 +67,7 @@ def block_problem(
         raise InputError("the blocks hold no outcomes; give at least one")
     if terms is not None and not (budget is None and equivocation is None):
         raise InputError("the terms state their budgets; leave budget and equivocation out")
-    chosen = one_term(LeakageBudget(math.inf), blocks.n) if terms is None else terms
+    chosen = (Term.of(LeakageBudget(math.inf), [blocks.n]),) if terms is None else terms
     check_rows(chosen, blocks.n)
     checked = partial(_check_chunk, blocks.n, blocks.m, compiled_pays(blocks.N), chosen)
     seen, sums = fold(blocks, checked, _add_totals, threads=threads)
@@ -89,7 +88,7 @@ def block_problem(
         sums = sums[0] / by, sums[1] / by
     p_x, losses = np.split(sums[0] + sums[1], [blocks.n])
     if terms is None:
-        terms = one_term(constraint_of(budget, equivocation, [p_x]), blocks.n)
+        terms = (Term.of(constraint_of(budget, equivocation, [p_x]), [blocks.n]),)
     return BlockProblem(blocks, terms, p_x, losses, check_name(name))
 
 
@@ -130,13 +129,6 @@ def _check_chunk(
 
 def _refuse_no_masses(start: int, a: Array, loss: Array) -> None:
     """Raise InputError for entries that are not masses, naming the first."""
-    if (
-        a.min() >= 0.0
-        and loss.min() >= 0.0
-        and a.max() <= 1.0 + TOTAL_TOLERANCE
-        and loss.max() <= LARGEST_LOSS
-    ):
-        return
     check_entries(a, "p_xz", start)
     check_entries(loss, "loss", start)
     check_ceiling(a, "p_xz", 1.0 + TOTAL_TOLERANCE, "divide p_xz by its sum", start)
@@ -188,25 +180,16 @@ def blocks_from(
     if N is None:
         N = sum(a.shape[1] for a, _ in _pairs(factory, *sizes))
     N = whole(N, "N", 1)
-    return _Source(*sizes, N, partial(_iterate_chunks, factory, *sizes, N))
+    return _Source(*sizes, N, lambda: chunks_of_pairs(_pairs(factory, *sizes, N), CHUNK_OUTCOMES))
 
 
-def _iterate_chunks(
-    factory: Callable[[], Iterable[Pairs]], n: int, m: int, outcomes: int
-) -> Iterator[Chunk]:
-    start = 0
-    for a, loss in _pairs(factory, n, m):
-        for chunk in ArrayBlocks(a, loss, CHUNK_OUTCOMES).chunks():
-            yield Chunk(start + chunk.start, chunk.count, chunk.read)
-        start += a.shape[1]
-    if start != outcomes:
-        raise InputError(
-            f"the iterator gave {start} outcomes where {outcomes} were announced; it must give "
-            "the same ones every time"
-        )
-
-
-def _pairs(factory: Callable[[], Iterable[Pairs]], n: int, m: int) -> Iterator[Pairs]:
+def _pairs(
+    factory: Callable[[], Iterable[Pairs]], n: int, m: int, announced: int | None = None
+) -> Iterator[Pairs]:
+    """Yield the pairs that hold outcomes, after checking their shapes, and their number if it was
+    announced.
+    """
+    outcomes = 0
     for number, pair in enumerate(factory()):
         try:
             a, loss = (np.asarray(part, dtype=np.float64) for part in pair)
@@ -225,5 +208,11 @@ def _pairs(factory: Callable[[], Iterable[Pairs]], n: int, m: int) -> Iterator[P
                 f"item {number} of the iterator has shapes {list(a.shape)} and {list(loss.shape)}; "
                 f"give [{n}, B] and [{m}, B] with the same B"
             )
+        outcomes += a.shape[1]
         if a.shape[1]:
             yield a, loss
+    if announced is not None and outcomes != announced:
+        raise InputError(
+            f"the iterator gave {outcomes} outcomes where {announced} were announced; it must give "
+            "the same ones every time"
+        )

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
+from discreet.problems.certificate import excludes
 from discreet.reports.measurements import Measurement, group_by
 
 
@@ -104,8 +105,6 @@ def _vacuous(row: Measurement) -> bool:
 
 
 def _excludes(one: Measurement, other: Measurement) -> bool:
-    """Compare two rows as `Certificate.excludes` does; at budget 0, a row with an unknown δ
-    excludes nothing.
-    """
+    """Compare the brackets of two rows; at budget 0, a row with an unknown δ excludes nothing."""
     known = one.budget_nats > 0.0 or math.isfinite(one.private_within)
-    return known and other.private_within <= one.private_within and one.lower > other.upper
+    return known and excludes(one, other)
