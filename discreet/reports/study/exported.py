@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.backends import isolated
-from discreet.backends.exchange.files import FORMATS, export, is_linear
+from discreet.backends.exchange.files import FORMATS, export, formats_of
 from discreet.errors import InputError
 from discreet.problems.certificate import Certificate
 from discreet.reports.measurements import landmarks
@@ -101,7 +101,7 @@ def export_study(
     for done, instance in enumerate(instances):
         if watch is not None:
             watch(done, len(instances), instance.slug)
-        chosen = [name for name in formats_of(instance) if format_ in (None, name)]
+        chosen = [name for name in formats_of(instance.problem) if format_ in (None, name)]
         certificate = (
             isolated.solve_isolated(instance.problem).certificate if certify and chosen else None
         )
@@ -111,13 +111,6 @@ def export_study(
             files.append(_file(instance, path, certificate))
     replace_file(table, csv_text(COLUMNS, (file.record().values() for file in files)))
     return files, left_out
-
-
-def formats_of(instance: Instance) -> list[str]:
-    """Return the names of the formats that can hold an instance."""
-    return [
-        name for name, form in FORMATS.items() if not form.linear or is_linear(instance.problem)
-    ]
 
 
 def _file(instance: Instance, path: Path, certificate: Certificate | None) -> InstanceFile:
