@@ -194,7 +194,7 @@ def _measure(
 
     try:
         with open_executor(where, store.folder, study.limits) as executor, _progress() as watch:
-            return run_cells(study.name, cells, store, known, watch, executor)
+            return run_cells(cells, store, known, watch, executor)
     except KeyboardInterrupt:
         kept, _ = store.finished()
         count = sum(cell.key in kept for cell in cells)

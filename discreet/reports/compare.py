@@ -355,8 +355,10 @@ def run_comparison(
         if watch is not None:
             watch(done, len(plan), f"{configuration.label} on {case.title}")
         instance = Instance(case.title, "file", "file", {}, "", case.problem)
-        cell = Cell(instance, configuration, AccuracyProfile("compare", gap), 0, limits, "")
-        rows.append(measure("compare", cell, repeat_seconds=0.0))
+        cell = Cell(
+            "compare", instance, configuration, AccuracyProfile("compare", gap), 0, limits, ""
+        )
+        rows.append(measure(cell, repeat_seconds=0.0))
     if watch is not None:
         watch(len(plan), len(plan), "done")
     environment = {

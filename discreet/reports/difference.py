@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from discreet.reports.measurements import Measurement
-from discreet.reports.statistics.changes import Change, Changes, is_wrong
+from discreet.reports.statistics.changes import Change, Changes
 from discreet.reports.statistics.trials import trials
 from discreet.showing import numerals
 from discreet.showing.values import Section, Table
@@ -78,7 +78,7 @@ def bencher_metrics(rows: Sequence[Measurement]) -> dict[str, Any]:
     return {
         f"{trial.label} on {trial.task.instance} to {trial.task.gap:g}": {
             "certified": {"value": float(trial.success)},
-            "wrong-claim": {"value": float(is_wrong(trial))},
+            "wrong-claim": {"value": float(trial.wrong)},
             **({"relative-gap": {"value": trial.achieved}} if trial.kept else {}),
             **({"latency": _latency(trial.seconds, trial.timings)} if trial.success else {}),
         }

@@ -39,7 +39,14 @@ from discreet.reports.advice.evidence import (
     join_observations,
     observations_of,
 )
-from discreet.reports.advice.prediction import Prospect, TimeModel, comparable_kind, prospects, rank
+from discreet.reports.advice.prediction import (
+    Certainty,
+    Prospect,
+    TimeModel,
+    comparable_kind,
+    prospects,
+    rank,
+)
 from discreet.reports.measurements import (
     Configuration,
     Measurement,
@@ -209,7 +216,7 @@ def _by_capability(problem: Problem | BlockProblem, gap: float) -> list[Prospect
     ]
     unknown = (math.inf,) * 3
     return [
-        Prospect(Option(name, "{}", gap), 0.0, 0.0, 0.0, *unknown, remote="nothing of its measure")
+        Prospect(Option(name, "{}", gap), Certainty(), *unknown, remote="nothing of its measure")
         for name in served
     ]
 
@@ -238,20 +245,22 @@ def machine_factor(shipped: Sequence[Observation], local: Sequence[Observation])
     """Return the median ratio of local seconds to the shipped seconds of the same cell, or to those
     predicted from the shipped rows; 1 with fewer than three ratios.
     """
-    models: dict[tuple[Option, str, str, int], TimeModel] = {}
-    by_key = group_by(
-        shipped, lambda cell: (cell.option, cell.features.kind, cell.measure, cell.secrets)
-    )
     same = {(cell.option, cell.identity): cell.seconds for cell in shipped}
+    by_kind = group_by(shipped, _timed_alike)
     ratios = []
-    for cell in (each for each in local if each.timed and each.seconds > 0.0):
-        key = cell.option, cell.features.kind, cell.measure, cell.secrets
-        if key in by_key:
-            model = models.setdefault(key, TimeModel(by_key[key]))
-            expected = same.get((cell.option, cell.identity)) or model.predict(cell.features)[0]
-            ratios.append(cell.seconds / expected)
+    for kind, own in group_by(local, _timed_alike).items():
+        model = TimeModel(by_kind.get(kind, ()))
+        for cell in own:
+            if cell.timed and cell.seconds > 0.0:
+                expected = same.get((cell.option, cell.identity)) or model.predict(cell.features)[0]
+                ratios.append(cell.seconds / expected)
     ratios = sorted(each for each in ratios if math.isfinite(each) and each > 0.0)
     return ratios[len(ratios) // 2] if len(ratios) >= 3 else 1.0
+
+
+def _timed_alike(cell: Observation) -> tuple[Option, str, str, int]:
+    """Return what cells share whose times are fitted together."""
+    return cell.option, cell.features.kind, cell.measure, cell.secrets
 
 
 # -- what is ruled out, and why

@@ -15,6 +15,7 @@ from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.aggregates import fitting_shift, means, noise_floor
 from discreet.reports.statistics.agreement import agreements, summarise
 from discreet.reports.statistics.claims import (
+    NOT_TRIED,
     ClaimRecord,
     claim_records,
     claimed_leaks,
@@ -24,7 +25,6 @@ from discreet.reports.statistics.profiles import data_profiles, performance_prof
 from discreet.reports.statistics.ranking import CLASSES, ranking
 from discreet.reports.statistics.scaling import sweeps
 from discreet.reports.statistics.trials import (
-    NOT_TRIED,
     Trial,
     by_task,
     comparable,

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from discreet.measures.mutual_information import MutualInformation
-from discreet.reports.statistics.claims import claims_success
-from discreet.reports.statistics.trials import Task, Trial, by_task, labels_of, timed
+from discreet.reports.statistics.trials import Task, Trial, best_costs, by_task, labels_of, timed
 
 CLASSES = {
     "perfect": "budget 0",
@@ -37,7 +36,7 @@ class Rank:
     """A line of the ranking. A trial is solved if every repeat is certified.
 
     tasks, solved      tasks tried, and solved
-    wrong              tasks of which it claimed success without being certified
+    wrong              tasks of which it claimed success wrongly
     seconds_over_best  geometric mean of its seconds ÷ those of the fastest, over the tasks that it
                        solved and whose times may be compared; nan without any
     classes            class -> tasks solved and tried there, in words; None where none was tried
@@ -53,8 +52,7 @@ class Rank:
 
 def ranking(found: Sequence[Trial]) -> tuple[Rank, ...]:
     """A line for each configuration, in the order of tasks solved, then of wrong claims."""
-    met = by_task(timed(found))
-    best = {task: min(trial.cost for trial in own.values()) for task, own in met.items()}
+    best = best_costs(by_task(timed(found)))
     ranks = (_rank(label, found, best) for label in labels_of(found))
     return tuple(sorted(ranks, key=lambda rank: (-rank.solved, rank.wrong, rank.contestant)))
 
@@ -71,15 +69,11 @@ def _rank(label: str, found: Sequence[Trial], best: Mapping[Task, float]) -> Ran
         members = [trial for trial in own if class_of(trial) == name]
         solved = sum(trial.success for trial in members)
         classes[name] = f"{solved} of {len(members)}" if members else None
-    wrong = sum(
-        any(claims_success(row.claimed) and not row.certified for row in trial.rows)
-        for trial in own
-    )
     return Rank(
         label,
         len(own),
         sum(trial.success for trial in own),
-        wrong,
+        sum(trial.wrong for trial in own),
         math.exp(fmean(ratios)) if ratios else math.nan,
         classes,
     )
