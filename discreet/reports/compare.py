@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.backends.contract import Kind
 from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names
 from discreet.backends.solution import Status
-from discreet.checks import at_most
+from discreet.checks import at_most, refuse_repeated
 from discreet.errors import InputError
 from discreet.lazy import cached_property
 from discreet.problems.problem import Problem
@@ -377,9 +377,9 @@ def _plan(
 ) -> list[tuple[Case, Configuration]]:
     if not cases:
         raise InputError("there is nothing to compare on; give at least one problem")
-    _refuse_repetition("problem", [case.title for case in cases])
+    refuse_repeated([case.title for case in cases], "problem")
     if configurations is not None:
-        _refuse_repetition("backend", [configuration.label for configuration in configurations])
+        refuse_repeated([each.label for each in configurations], "backend")
         refuse_unknown_names(each.backend for each in configurations)
         if not configurations:
             raise InputError("there is no backend to compare; give at least one")
@@ -391,12 +391,6 @@ def _plan(
         for configuration in default_configurations()
         if serves(configuration, case.problem, able)
     ]
-
-
-def _refuse_repetition(what: str, names: Sequence[str]) -> None:
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"the {what} {twice!r} is given twice; give it once")
 
 
 def write_comparison(

@@ -251,13 +251,16 @@ class Measurement:
         )
 
     @property
+    def stakes(self) -> Stakes:
+        """Return the budget and the leakage of the Bayes rule."""
+        return Stakes(self.measure, self.secrets, self.budget_nats, self.bayes_leakage_nats)
+
+    @property
     def regime(self) -> str:
         """Return perfect, constrained or oblivious. Budget 0 is perfect privacy, except for the
         gain of an adversary.
         """
-        if self.budget_nats == 0.0 and all(
-            measure_of(word).separates for word in self.measure.split(" and ")
-        ):
+        if self.budget_nats == 0.0 and self.stakes.separates:
             return "perfect"
         return "oblivious" if math.isinf(self.budget_nats) else "constrained"
 
@@ -337,6 +340,11 @@ class Stakes:
     secrets: int
     budget: float
     bayes_leakage: float
+
+    @property
+    def separates(self) -> bool:
+        """Return whether budget 0 is perfect privacy by every measure."""
+        return all(measure_of(word).separates for word in self.measure.split(" and "))
 
     @classmethod
     def of(cls, problem: Problem) -> Stakes:

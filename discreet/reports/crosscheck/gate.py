@@ -92,7 +92,7 @@ def run_crosscheck(
     required: Sequence[str] = (),
     *,
     gap: float = 1e-9,
-    time_limit: float = 5.0,
+    time_limit: float | None = 5.0,
     within: float = 100.0,
     jobs: int = 2,
 ) -> Crosscheck:

@@ -261,12 +261,12 @@ class _Page:
             ("performance", (1.0, 2.0, 10.0, 100.0)),
             ("data", (0.01, 0.1, 1.0, 10.0)),
         ):
-            shares = {
-                each.contestant: [each.share(value) for value in (*at, math.inf)]
-                for each in found[name]
-            }
             lines = [
-                {"contestant": who, "shares": numerals.in_words(own)} for who, own in shares.items()
+                {
+                    "contestant": each.contestant,
+                    "shares": numerals.in_words([each.share(value) for value in (*at, math.inf)]),
+                }
+                for each in found[name]
             ]
             figure = self.figure(pictures.profile_figure(name, found[name], self.tone))
             told[name] = {"at": numerals.in_words(list(at)), "lines": lines, "figure": figure}

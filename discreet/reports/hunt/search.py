@@ -14,7 +14,6 @@ does not return, the process is replaced and the next batch begins.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -143,15 +142,13 @@ def hunt(
     begun = time.monotonic()
     while time.monotonic() - begun < seconds:
         with Child("discreet.reports.hunt.search:serve", (quarry, known), 1) as child:
-            silence = STARTUP_SECONDS
             while (spent := time.monotonic() - begun) < seconds:
                 try:
-                    message = child.receive(min(silence, seconds - spent + GRACE_SECONDS))
+                    message = child.receive(min(STARTUP_SECONDS, seconds - spent + GRACE_SECONDS))
                 except (EOFError, TimeoutError):
                     if time.monotonic() - begun < seconds:
                         known = replace(known, batch=known.batch + 1, ended=known.ended + 1)
                     break
-                silence = STARTUP_SECONDS
                 if isinstance(message, Progress):
                     known = replace(message, seconds=before + time.monotonic() - begun)
                     yield known
@@ -291,10 +288,6 @@ def _is_plain(problem: Problem) -> bool:
 def _excess(judged: Certificate) -> float:
     """Return the relative excess of the unrepaired answer over the budget."""
     term = judged.only
-    if term.perfect:
-        return judged.own_phi_residual
-    if term.budget == 0.0:
-        return term.own_leakage
-    if math.isinf(term.budget):
-        return 0.0
-    return term.own_leakage / term.budget - 1.0
+    if term.budget > 0.0:
+        return term.own_leakage_ratio - 1.0
+    return judged.own_phi_residual if term.perfect else term.own_leakage

@@ -232,14 +232,10 @@ def _has_cells(
     configuration: Configuration, problem: Problem, able: Mapping[str, Capabilities]
 ) -> bool:
     """Return whether the study has cells of this configuration and problem: the backend serves the
-    budget, or a row states that it does not serve the measure.
+    budget, or a row states that it does not serve the measure, or several constraints.
     """
-    return serves(configuration, problem, able) or not _is_usual(problem)
-
-
-def _is_usual(problem: Problem) -> bool:
-    """Return whether the problem has one constraint, on mutual information."""
-    return problem.measures == (MUTUAL_INFORMATION,)
+    usual = problem.measures == (MUTUAL_INFORMATION,)
+    return not usual or serves(configuration, problem, able)
 
 
 def _skip_reason(
