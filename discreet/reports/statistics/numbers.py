@@ -106,12 +106,7 @@ def statistics_of(rows: Sequence[Measurement], control: float | None = None) -> 
     kept = [trial for trial in found if trial.kept]
     return {
         "summary": _summary(ordered, found, claims),
-        "ranking": [
-            {"contestant": rank.contestant, "tasks": rank.tasks, "solved": rank.solved}
-            | {"wrong": rank.wrong, "seconds_over_best": rank.seconds_over_best}
-            | dict(rank.classes)
-            for rank in ranking(found)
-        ],
+        "ranking": [rank.record for rank in ranking(found)],
         "claims": [plain(record) | {"correct_rate": record.correct_rate} for record in claims],
         "leaks": [
             {"contestant": row.label, "instance": row.instance, "gap": row.gap_target}

@@ -8,9 +8,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from discreet.measures.mutual_information import MutualInformation
 from discreet.reports.statistics.trials import Task, Trial, best_costs, by_task, labels_of, timed
+from discreet.showing.data import chosen
 
 CLASSES = {
     "perfect": "budget 0",
@@ -48,6 +50,12 @@ class Rank:
     wrong: int
     seconds_over_best: float
     classes: Mapping[str, str | None]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Return plain values, each class under its own key."""
+        names = ("contestant", "tasks", "solved", "wrong", "seconds_over_best")
+        return chosen(self, names) | dict(self.classes)
 
 
 def ranking(found: Sequence[Trial]) -> tuple[Rank, ...]:
