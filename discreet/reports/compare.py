@@ -39,6 +39,7 @@ from discreet.reports.pictures import (
     tones,
 )
 from discreet.reports.statistics.agreement import Agreement, agreements
+from discreet.reports.statistics.ranking import Rank, ranking
 from discreet.reports.statistics.trials import trials
 from discreet.reports.study.cells import Cell, Instance, serves
 from discreet.reports.study.plan import AccuracyProfile, AttemptLimits
@@ -174,40 +175,32 @@ class Comparison:
         return [*sentences, self.advice()]
 
     def advice(self) -> str:
-        """Return a sentence that names the configuration certified on most problems, and among
-        several the fastest.
-
-        The fastest is the one that took least time on the problems that all of them solved.
+        """Return a sentence that names the first configuration of the ranking, and another that is
+        certified on as many problems.
         """
-        solved = {
-            label: {row.instance for row in self.rows if row.certified and row.label == label}
-            for label in self.labels
-        }
-        most = max(map(len, solved.values()))
-        if most == 0:
+        found = trials(self.rows)
+        ranks = [rank for rank in ranking(found) if rank.solved]
+        if not ranks:
             return "Use none of them: no answer is certified."
-        best = [label for label in self.labels if len(solved[label]) == most]
-        common = set.intersection(*(solved[label] for label in best)) or solved[best[0]]
-        spent = {
-            label: sum(
-                row.seconds for row in self.rows if row.label == label and row.instance in common
-            )
-            for label in best
-        }
-        first, *others = sorted(best, key=spent.__getitem__)
+        first, *others = ranks
+
+        def spent(rank: Rank) -> str:
+            own = (each for each in found if each.label == rank.contestant and each.success)
+            return numerals.span(sum(each.seconds for each in own))
+
         asked = len(self.cases)
         where = (
-            f"{most} of {asked} problems"
-            if most < asked
+            f"{first.solved} of {asked} problems"
+            if first.solved < asked
             else f"all {asked} problems"
             if asked > 1
             else "the problem"
         )
-        also = f"; so was {others[0]}, in {numerals.span(spent[others[0]])}" if others else ""
-        return (
-            f"Use {first}: certified on {where}, in "
-            f"{numerals.span(spent[first])}{' together' if most > 1 else ''}{also}."
-        )
+        together = " together" if first.solved > 1 else ""
+        also = ""
+        if others and others[0].solved == first.solved:
+            also = f"; so was {others[0].contestant}, in {spent(others[0])}"
+        return f"Use {first.contestant}: certified on {where}, in {spent(first)}{together}{also}."
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with a row for each attempt: case, configuration, status, claim and

@@ -40,7 +40,7 @@ class Rank:
     tasks, solved      tasks tried, and solved
     wrong              tasks of which it claimed success wrongly
     seconds_over_best  geometric mean of its seconds ÷ those of the fastest, over the tasks that it
-                       solved and whose times may be compared; nan without any
+                       solved and whose times may be compared; inf without any
     classes            class -> tasks solved and tried there, in words; None where none was tried
     """
 
@@ -59,10 +59,10 @@ class Rank:
 
 
 def ranking(found: Sequence[Trial]) -> tuple[Rank, ...]:
-    """A line for each configuration, in the order of tasks solved, then of wrong claims."""
+    """A line for each configuration, in the order of tasks solved, wrong claims and seconds."""
     best = best_costs(by_task(timed(found)))
     ranks = (_rank(label, found, best) for label in labels_of(found))
-    return tuple(sorted(ranks, key=lambda rank: (-rank.solved, rank.wrong, rank.contestant)))
+    return tuple(sorted(ranks, key=lambda rank: (-rank.solved, rank.wrong, rank.seconds_over_best)))
 
 
 def _rank(label: str, found: Sequence[Trial], best: Mapping[Task, float]) -> Rank:
@@ -82,6 +82,6 @@ def _rank(label: str, found: Sequence[Trial], best: Mapping[Task, float]) -> Ran
         len(own),
         sum(trial.success for trial in own),
         sum(trial.wrong for trial in own),
-        math.exp(fmean(ratios)) if ratios else math.nan,
+        math.exp(fmean(ratios)) if ratios else math.inf,
         classes,
     )
