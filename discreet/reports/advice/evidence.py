@@ -73,7 +73,7 @@ class Features:
     def of_measurement(cls, row: Measurement) -> Features:
         """Return the features of the instance that a row measured."""
         return cls._of(
-            row.stakes,
+            Stakes.of_row(row),
             row.distinct_outcomes or row.outcomes,
             row.private_values * row.guesses,
             row.bayes_error,
