@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
@@ -220,6 +220,13 @@ def as_list(values: Any, what: str, wanted: str, *, empty: bool = False) -> list
     if not (found or empty):
         raise InputError(f"{what} is empty or no row; give {wanted}")
     return found
+
+
+def refuse_repeated(names: Sequence[str], what: str) -> None:
+    """Raise InputError for the first name that is given twice."""
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise InputError(f"the {what} {repeated!r} is given twice; give it once")
 
 
 def loss_table(loss_matrix: Any, m: int) -> Array:

@@ -28,7 +28,7 @@ def measured(reference: Path | None, quick: bool, tell: Callable[[str], None]) -
         with Store(Path(folder)) as store:
             for number, cell in enumerate(cells):
                 tell(f"{number} of {len(cells)} cells; {cell.title}")
-                store.add(measure("measures", cell, repeat_seconds=_REPEAT_SECONDS))
+                store.add(measure(cell, repeat_seconds=_REPEAT_SECONDS))
         if reference is not None:
             write_reference(Path(folder), reference)
         return rows(folder)

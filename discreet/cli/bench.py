@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import screen
-from discreet.cli.flags import Force, Json, argument, flag, option, study_names
+from discreet.cli.flags import Force, Json, Results, argument, flag, option, study_names
 from discreet.errors import FileError, InputError
 from discreet.showing.values import Table
 
@@ -38,10 +38,7 @@ def bench(
             complete=study_names,
         ),
     ] = "default",
-    out: Annotated[
-        str | None,
-        option("DIR", "Where the results go.  [default: discreet-bench]"),
-    ] = None,
+    out: Results = None,
     only: Annotated[
         list[str] | None,
         option(
@@ -128,9 +125,7 @@ def study_of(name: str) -> Study:
     """The study of that name, file or folder."""
     from discreet.reports.study.plan import read_study
 
-    if not Path(name).is_dir():
-        return read_study(name)
-    return read_study(_study_file(name))
+    return read_study(_study_file(name) if Path(name).is_dir() else name)
 
 
 def _study_file(folder: str) -> str:
@@ -194,7 +189,7 @@ def _measure(
 
     try:
         with open_executor(where, store.folder, study.limits) as executor, _progress() as watch:
-            return run_cells(study.name, cells, store, known, watch, executor)
+            return run_cells(cells, store, known, watch, executor)
     except KeyboardInterrupt:
         kept, _ = store.finished()
         count = sum(cell.key in kept for cell in cells)

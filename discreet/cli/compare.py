@@ -138,5 +138,5 @@ def _output(comparison: Comparison, tables: Any) -> list[Any]:
     if len(comparison.rows) <= _MOST_SHOWN:
         found = [*tables.case_tables(comparison), tables.agreement_table(comparison)]
     else:
-        found = [tables.standing_table(comparison), tables.uncertified_table(comparison)]
+        found = [tables.ranking_table(comparison), tables.uncertified_table(comparison)]
     return [*comparison.verdict(), "", *(each for each in found if each.lines)]

@@ -14,6 +14,7 @@ from discreet.cli.flags import (
     Gap,
     Json,
     ProblemOptions,
+    TimeLimit,
     argument,
     asked_problems,
     backend_list,
@@ -59,9 +60,7 @@ def crosscheck(
         ),
     ] = None,
     gap: Gap = 1e-9,
-    time_limit: Annotated[
-        float, number("S", "Seconds per attempt; then its process is killed.")
-    ] = 5.0,
+    time_limit: TimeLimit = 5.0,
     within: Annotated[
         float, number("S", "Seconds for all attempts, shared by the backends.")
     ] = 80.0,

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import inspect
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,13 +18,18 @@ if TYPE_CHECKING:
     from discreet import problems
 
 
-def problem_names(typed: str) -> list[str]:
-    """Catalog names that begin like this, for the completion of shells, which complete names of
-    files themselves.
+def _matching(names: Iterable[str], typed: str, before: str = "") -> list[str]:
+    """Return the names that begin with what was typed, after what stands before it; shells complete
+    names of files themselves.
     """
+    return [f"{before}{name}" for name in dict.fromkeys(names) if name.startswith(typed)]
+
+
+def problem_names(typed: str) -> list[str]:
+    """Completions of catalog names."""
     from discreet.problems.catalog import entries
 
-    return [each.name for each in entries() if each.name.startswith(typed)]
+    return _matching((each.name for each in entries()), typed)
 
 
 def backend_list(typed: str) -> list[str]:
@@ -32,36 +37,35 @@ def backend_list(typed: str) -> list[str]:
     from discreet.backends.registry import backend_names
 
     before, comma, last = typed.rpartition(",")
-    return [f"{before}{comma}{name}" for name in backend_names() if name.startswith(last)]
+    return _matching(backend_names(), last, before + comma)
 
 
 def study_names(typed: str) -> list[str]:
-    """Studies of the package that begin like this."""
+    """Completions of studies of the package."""
     from discreet.reports.study.plan import SHIPPED
 
-    return [name for name in SHIPPED if name.startswith(typed)]
+    return _matching(SHIPPED, typed)
 
 
 def measure_names(typed: str) -> list[str]:
-    """Measures of leakage that begin like this, by themselves or after COLUMN=."""
+    """Completions of measures of leakage, by themselves or after COLUMN=."""
     from discreet.measures.registry import CONDITIONAL, MEASURES
 
     column, equals, name = typed.rpartition("=")
-    known = [*MEASURES, *CONDITIONAL]
-    return [f"{column}{equals}{each}" for each in known if each.startswith(name)]
+    return _matching((*MEASURES, *CONDITIONAL), name, column + equals)
 
 
 def parameter_names(context: typer.Context, typed: str) -> list[str]:
-    """Parameters of the catalog problems on the line, as KEY=."""
+    """Completions of parameters of the catalog problems on the line, as KEY=."""
     from discreet.problems.catalog import entries
 
     words = [word.partition(":")[0] for word in _words(context)]
-    known = [each.name for entry in entries() if entry.name in words for each in entry.parameters]
-    return [f"{key}=" for key in dict.fromkeys(known) if key.startswith(typed)]
+    known = [entry for entry in entries() if entry.name in words]
+    return _matching((f"{each.name}=" for entry in known for each in entry.parameters), typed)
 
 
 def column_names(context: typer.Context, typed: str) -> list[str]:
-    """Columns of the tables on the line."""
+    """Completions of columns of the tables on the line."""
     from discreet.errors import DiscreetError
     from discreet.files.tables import TableStream, is_table
 
@@ -69,7 +73,7 @@ def column_names(context: typer.Context, typed: str) -> list[str]:
     for path in filter(is_table, _words(context)):
         with contextlib.suppress(DiscreetError):  # nothing to complete from
             columns += TableStream(path).header
-    return [name for name in dict.fromkeys(columns) if name.startswith(typed)]
+    return _matching(columns, typed)
 
 
 def _words(context: typer.Context) -> list[str]:
@@ -162,6 +166,10 @@ Gap = Annotated[float, number("GAP", "Relative certified gap aimed at.")]
 TimeLimit = Annotated[
     float | None,
     number("S", "Seconds per attempt; then its process is killed."),
+]
+Results = Annotated[
+    str | None,
+    option("DIR", "Where the results go.  [default: discreet-bench]"),
 ]
 Force = Annotated[
     bool,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from discreet.cli import screen
 from discreet.cli.flags import Force, Json, argument, backend_list, option
@@ -71,38 +71,19 @@ def hunt(
     if find is not None:
         written = findings.write(folder, quarry, known, find, overwrite=force)
         screen.say(f"wrote {len(written)} files to {out}")
-    screen.show(lambda: _record(known, find), lambda _: [_facts(known, find)], as_json=as_json)
-
-
-def _record(known: Progress, find: Find | None) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from discreet.showing.data import plain
-
-    shown = None
-    if find is not None:
-        n, m, outcomes = (getattr(find.solution.problem, name) for name in ("n", "m", "N"))
-        shown = {
-            "claimed": find.solution.claimed,
-            "excess": find.excess,
-            "loss": find.loss,
-            "private_values": n,
-            "guesses": m,
-            "outcomes": outcomes,
-        }
-    return dict(plain({**asdict(known.tally), "find": shown}))
+    record = {**known.counts, "find": find and find.record}
+    screen.show(lambda: record, lambda _: [_facts(known, find)], as_json=as_json)
 
 
 def _facts(known: Progress, find: Find | None) -> Facts:
-    tally = known.tally
     lines = [
-        ("seconds", f"{tally.seconds:.0f}"),
-        ("problems", str(tally.tried)),
-        ("claims of success", str(tally.claims)),
-        ("wrong claims", str(tally.wrong)),
+        ("seconds", f"{known.seconds:.0f}"),
+        ("problems", str(known.tried)),
+        ("claims of success", str(known.claims)),
+        ("wrong claims", str(known.wrong)),
     ]
     if find is not None:
-        problem = find.solution.problem.in_arrays("a find")
+        problem = find.problem
         lines += [
             ("the simplest", f"{problem.n} × {problem.m}, {problem.N} outcomes"),
             ("relative excess over the budget", f"{find.excess:.2g}"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from discreet.cli import screen
 from discreet.cli.bench import exit_unless_certified, place_of, study_of
-from discreet.cli.flags import Force, Json, argument, option
+from discreet.cli.flags import Force, Json, Results, argument, option
 
 if TYPE_CHECKING:
     from discreet.reports.measurements import Measurement
@@ -21,10 +21,7 @@ def submit(
     ],
     answers: Annotated[str, argument("ANSWERS", "The folder of the answers.")],
     name: Annotated[str, option("TEXT", "The name of the program, as it is to be shown.")],
-    out: Annotated[
-        str | None,
-        option("DIR", "Where the results go.  [default: discreet-bench]"),
-    ] = None,
+    out: Results = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.backends.contract import Kind
 from discreet.backends.registry import backend_names, capabilities, peers, refuse_unknown_names
 from discreet.backends.solution import Status
-from discreet.checks import at_most
+from discreet.checks import at_most, refuse_repeated
 from discreet.errors import InputError
 from discreet.lazy import cached_property
 from discreet.problems.problem import Problem
@@ -39,6 +39,7 @@ from discreet.reports.pictures import (
     tones,
 )
 from discreet.reports.statistics.agreement import Agreement, agreements
+from discreet.reports.statistics.ranking import Rank, ranking
 from discreet.reports.statistics.trials import trials
 from discreet.reports.study.cells import Cell, Instance, serves
 from discreet.reports.study.plan import AccuracyProfile, AttemptLimits
@@ -174,40 +175,32 @@ class Comparison:
         return [*sentences, self.advice()]
 
     def advice(self) -> str:
-        """Return a sentence that names the configuration certified on most problems, and among
-        several the fastest.
-
-        The fastest is the one that took least time on the problems that all of them solved.
+        """Return a sentence that names the first configuration of the ranking, and another that is
+        certified on as many problems.
         """
-        solved = {
-            label: {row.instance for row in self.rows if row.certified and row.label == label}
-            for label in self.labels
-        }
-        most = max(map(len, solved.values()))
-        if most == 0:
+        found = trials(self.rows)
+        ranks = [rank for rank in ranking(found) if rank.solved]
+        if not ranks:
             return "Use none of them: no answer is certified."
-        best = [label for label in self.labels if len(solved[label]) == most]
-        common = set.intersection(*(solved[label] for label in best)) or solved[best[0]]
-        spent = {
-            label: sum(
-                row.seconds for row in self.rows if row.label == label and row.instance in common
-            )
-            for label in best
-        }
-        first, *others = sorted(best, key=spent.__getitem__)
+        first, *others = ranks
+
+        def spent(rank: Rank) -> str:
+            own = (each for each in found if each.label == rank.contestant and each.success)
+            return numerals.span(sum(each.seconds for each in own))
+
         asked = len(self.cases)
         where = (
-            f"{most} of {asked} problems"
-            if most < asked
+            f"{first.solved} of {asked} problems"
+            if first.solved < asked
             else f"all {asked} problems"
             if asked > 1
             else "the problem"
         )
-        also = f"; so was {others[0]}, in {numerals.span(spent[others[0]])}" if others else ""
-        return (
-            f"Use {first}: certified on {where}, in "
-            f"{numerals.span(spent[first])}{' together' if most > 1 else ''}{also}."
-        )
+        together = " together" if first.solved > 1 else ""
+        also = ""
+        if others and others[0].solved == first.solved:
+            also = f"; so was {others[0].contestant}, in {spent(others[0])}"
+        return f"Use {first.contestant}: certified on {where}, in {spent(first)}{together}{also}."
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with a row for each attempt: case, configuration, status, claim and
@@ -355,8 +348,10 @@ def run_comparison(
         if watch is not None:
             watch(done, len(plan), f"{configuration.label} on {case.title}")
         instance = Instance(case.title, "file", "file", {}, "", case.problem)
-        cell = Cell(instance, configuration, AccuracyProfile("compare", gap), 0, limits, "")
-        rows.append(measure("compare", cell, repeat_seconds=0.0))
+        cell = Cell(
+            "compare", instance, configuration, AccuracyProfile("compare", gap), 0, limits, ""
+        )
+        rows.append(measure(cell, repeat_seconds=0.0))
     if watch is not None:
         watch(len(plan), len(plan), "done")
     environment = {
@@ -375,9 +370,9 @@ def _plan(
 ) -> list[tuple[Case, Configuration]]:
     if not cases:
         raise InputError("there is nothing to compare on; give at least one problem")
-    _refuse_repetition("problem", [case.title for case in cases])
+    refuse_repeated([case.title for case in cases], "problem")
     if configurations is not None:
-        _refuse_repetition("backend", [configuration.label for configuration in configurations])
+        refuse_repeated([each.label for each in configurations], "backend")
         refuse_unknown_names(each.backend for each in configurations)
         if not configurations:
             raise InputError("there is no backend to compare; give at least one")
@@ -389,12 +384,6 @@ def _plan(
         for configuration in default_configurations()
         if serves(configuration, case.problem, able)
     ]
-
-
-def _refuse_repetition(what: str, names: Sequence[str]) -> None:
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"the {what} {twice!r} is given twice; give it once")
 
 
 def write_comparison(

@@ -83,24 +83,25 @@ class FrontierPoint:
     def of(cls, solution: Solution, seconds: float, scale: Scale, at: float) -> FrontierPoint:
         """Return the point of a solution at the place `at` of the scale."""
         equivocation = solution.equivocation
+        multipliers = solution.multipliers
         judged = solution.certificate
+        lower = -math.inf
         leakage = math.inf
+        private_within = math.inf
         if judged is not None:
+            lower = judged.lower
             leakage = scale.place([term.leakage for term in judged.terms])
+            private_within = judged.private_within
         return cls(
-            budget=at,
-            lower=solution.certificate.lower if solution.certificate else -math.inf,
-            upper=solution.error_probability,
-            leakage=leakage,
-            equivocation_nats=-math.inf if math.isnan(equivocation) else equivocation,
-            multiplier=math.inf
-            if solution.multipliers is None
-            else scale.price(solution.multipliers),
-            seconds=seconds,
-            status=solution.status,
-            private_within=solution.certificate.private_within
-            if solution.certificate
-            else math.inf,
+            at,
+            lower,
+            solution.error_probability,
+            leakage,
+            -math.inf if math.isnan(equivocation) else equivocation,
+            math.inf if multipliers is None else scale.price(multipliers),
+            seconds,
+            solution.status,
+            private_within,
         )
 
 

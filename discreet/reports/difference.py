@@ -7,23 +7,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from discreet.reports.measurements import Measurement
-from discreet.reports.statistics.changes import Change, Changes, is_wrong
+from discreet.reports.statistics.changes import Change, Changes
 from discreet.reports.statistics.trials import trials
 from discreet.showing import numerals
 from discreet.showing.values import Section, Table
 
-_HEADINGS = {"wrong": "Wrong", "worse": "Worse", "better": "Better"}
+_KINDS = ("wrong", "worse", "better")
 
 
 def page(found: Changes) -> Section:
     """Return a verdict, followed by tables of what became wrong, worse and better."""
-    tables = [_table(title, found.of(kind)) for kind, title in _HEADINGS.items()]
+    tables = [_table(kind.capitalize(), found.of(kind)) for kind in _KINDS]
     return Section("discreet diff", [verdict(found), *filter(None, tables), _origin(found)])
 
 
 def verdict(found: Changes) -> str:
     """Return a sentence that states how much changed."""
-    counts = [f"{len(found.of(kind))} {kind}" for kind in _HEADINGS]
+    counts = [f"{len(found.of(kind))} {kind}" for kind in _KINDS]
     return f"**{', '.join(counts)}.**" if found.changes else "**No change beyond the noise.**"
 
 
@@ -57,7 +57,7 @@ def _origin(found: Changes) -> str:
 def record(found: Changes) -> dict[str, Any]:
     """Return the changes as plain values, for machines."""
     return {
-        **{kind: found.of(kind) for kind in _HEADINGS},
+        **{kind: found.of(kind) for kind in _KINDS},
         "pairs": len(found.pairs),
         "timed_pairs": sum(pair.timed for pair in found.pairs),
         "noise": found.noise,
@@ -78,7 +78,7 @@ def bencher_metrics(rows: Sequence[Measurement]) -> dict[str, Any]:
     return {
         f"{trial.label} on {trial.task.instance} to {trial.task.gap:g}": {
             "certified": {"value": float(trial.success)},
-            "wrong-claim": {"value": float(is_wrong(trial))},
+            "wrong-claim": {"value": float(trial.wrong)},
             **({"relative-gap": {"value": trial.achieved}} if trial.kept else {}),
             **({"latency": _latency(trial.seconds, trial.timings)} if trial.success else {}),
         }

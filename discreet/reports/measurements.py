@@ -255,9 +255,7 @@ class Measurement:
         """Return perfect, constrained or oblivious. Budget 0 is perfect privacy, except for the
         gain of an adversary.
         """
-        if self.budget_nats == 0.0 and all(
-            measure_of(word).separates for word in self.measure.split(" and ")
-        ):
+        if self.budget_nats == 0.0 and Stakes.of_row(self).separates:
             return "perfect"
         return "oblivious" if math.isinf(self.budget_nats) else "constrained"
 
@@ -337,6 +335,16 @@ class Stakes:
     secrets: int
     budget: float
     bayes_leakage: float
+
+    @property
+    def separates(self) -> bool:
+        """Return whether budget 0 is perfect privacy by every measure."""
+        return all(measure_of(word).separates for word in self.measure.split(" and "))
+
+    @classmethod
+    def of_row(cls, row: Measurement) -> Stakes:
+        """Return the budget and the Bayes leakage of a measured problem."""
+        return cls(row.measure, row.secrets, row.budget_nats, row.bayes_leakage_nats)
 
     @classmethod
     def of(cls, problem: Problem) -> Stakes:

@@ -28,9 +28,10 @@ from discreet.reports.pictures import (
     tones,
 )
 from discreet.reports.statistics.aggregates import PENALTIES, SHIFT_PERCENTILE
+from discreet.reports.statistics.claims import NOT_TRIED
 from discreet.reports.statistics.numbers import TABLES, statistics_of
 from discreet.reports.statistics.scaling import WIDEST
-from discreet.reports.statistics.trials import NOT_TRIED, Trial, trials
+from discreet.reports.statistics.trials import Trial, trials
 from discreet.showing import numerals
 from discreet.showing.data import chosen, plain, records_csv
 from discreet.showing.figures import Figure, svg_files

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from discreet.backends.contract import Kind, Regime
@@ -15,6 +16,9 @@ from discreet.problems.constraint import LeakageBudget, label_constraints
 from discreet.reports import wording
 from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.agreement import summarise
+from discreet.reports.statistics.numbers import TABLES
+from discreet.reports.statistics.ranking import ranking
+from discreet.reports.statistics.trials import trials
 from discreet.showing import numerals
 from discreet.showing.numerals import NOTHING
 from discreet.showing.values import BAD, GOOD, UNSURE, Facts, Table, Toned
@@ -328,25 +332,11 @@ def case_tables(comparison: Comparison) -> list[Table]:
     ]
 
 
-def standing_table(comparison: Comparison) -> Table:
-    """What became of the attempts of each configuration."""
-    lines = []
-    for label in comparison.labels:
-        rows = [row for row in comparison.rows if row.label == label]
-        certified = [row for row in rows if row.certified]
-        broken = sum(row.status is Status.VIOLATED_PRIVACY for row in rows)
-        gap = max((row.relative_gap for row in certified), default=math.nan)
-        lines.append(
-            (
-                label,
-                f"{len(certified)}/{len(rows)}",
-                Toned(str(broken), BAD) if broken else str(broken),
-                numerals.scientific(gap) if certified else NOTHING,
-                numerals.seconds(sum(row.seconds for row in rows if row.answered)),
-            )
-        )
-    heads = ("backend", "certified", "broke the budget", "largest certified gap", "seconds in all")
-    return Table("Backends", heads, lines, heads[1:])
+def ranking_table(comparison: Comparison) -> Table:
+    """Which configuration to use: the ranking of a report."""
+    records = [rank.record for rank in ranking(trials(comparison.rows))]
+    table = Table.of("Backends", TABLES["ranking"], records)
+    return replace(table, numbers=table.heads[1:])
 
 
 def uncertified_table(comparison: Comparison) -> Table:

@@ -62,12 +62,6 @@ def _named_colours(ground: int, tones: Sequence[str]) -> str:
     return f"{_looks(lambda name: colours[name])}{''.join(toned)}\n"
 
 
-def _colours(ground: int, tones: Sequence[str], within: str = "") -> str:
-    names = "".join(f"--{name}:{pair[ground]};" for name, pair in COLOURS.items())
-    toned = "".join(f"{within}.fig .t{k}{{--tone:{tone}}}" for k, tone in enumerate(tones))
-    return f"{within}.fig{{{names}}}{toned}"
-
-
 LOOK_STYLE = _looks(lambda name: f"var(--{name})")
 """How pieces are painted, with the colours of the page around them."""
 
@@ -76,16 +70,6 @@ FIGURE_STYLE = (
     f"{_named_colours(1, DARK)}}}}}\n"
 )
 """The same for a separate file, with colours that follow the system's scheme."""
-
-
-SITE_STYLE = (
-    f"{LOOK_STYLE}{_colours(0, LIGHT)}\n{_colours(1, DARK, '[data-md-color-scheme=slate] ')}\n"
-    f"@media (prefers-color-scheme:dark){{{_colours(1, DARK, 'body:not([data-md-color-scheme]) ')}}}\n"
-)
-"""The same with colours that follow the scheme of a page made by mkdocs-material, and elsewhere
-that of the system.
-"""
-
 
 IS_FIGURE = marked('<svg class="fig" xmlns=')
 """Recognises the file of a figure."""

@@ -121,9 +121,9 @@ def _least_width(table: Table, heads: Sequence[str], folded: bool) -> int:
     return sum(_column_width(table, head, folded) + _BETWEEN for head in heads) + 1
 
 
-def _text(words: str, style: str = "") -> Text:
+def _text(words: str) -> Text:
     """Words in the style of their tone, if they have one."""
-    return Text(str(words), _STYLES[words.tone] if isinstance(words, Toned) else style)
+    return Text(str(words), _STYLES[words.tone] if isinstance(words, Toned) else "")
 
 
 def _longest(words: Iterable[str]) -> int:

@@ -34,8 +34,17 @@ from discreet.problems.sensors.paper_sensor import (
 )
 from discreet.showing import numerals
 from discreet.showing.figures import Figure, Series
-from discreet.showing.plane import DASHES, WIDTH, Shape, Words, draw_figure
-from discreet.showing.svg import FIGURE_STYLE, SITE_STYLE, picture
+from discreet.showing.plane import (
+    COLOURS,
+    DARK,
+    DASHES,
+    LIGHT,
+    WIDTH,
+    Shape,
+    Words,
+    draw_figure,
+)
+from discreet.showing.svg import FIGURE_STYLE, LOOK_STYLE, picture
 
 HERE = Path(__file__).resolve().parent
 BINS = 64
@@ -48,6 +57,26 @@ BELIEF = 3
 
 State = dict[str, Any]
 Pieces = list[Shape | Words]
+
+# -- the style of the page
+# --------------------------------------------------------------------------------------------------
+
+
+def _colours(ground: int, tones: Sequence[str], within: str = "") -> str:
+    names = "".join(f"--{name}:{pair[ground]};" for name, pair in COLOURS.items())
+    toned = "".join(f"{within}.fig .t{k}{{--tone:{tone}}}" for k, tone in enumerate(tones))
+    return f"{within}.fig{{{names}}}{toned}"
+
+
+_SLATE = "[data-md-color-scheme=slate] "
+_ELSEWHERE = "body:not([data-md-color-scheme]) "
+SITE_STYLE = (
+    f"{LOOK_STYLE}{_colours(0, LIGHT)}\n{_colours(1, DARK, _SLATE)}\n"
+    f"@media (prefers-color-scheme:dark){{{_colours(1, DARK, _ELSEWHERE)}}}\n"
+)
+"""How pieces are painted: the colours follow the scheme of a page made by mkdocs-material, and
+elsewhere that of the system.
+"""
 
 # -- the optima
 # --------------------------------------------------------------------------------------------------

@@ -145,7 +145,7 @@ def test_a_study_has_a_cell_and_a_row_for_each_environment(folder):
     cells = {cell.configuration.label: cell for cell in cells_of(parse_study(STUDY, "s")).cells}
     assert set(cells) == {"tilt@borrowed==1", "tilt@borrowed solver_x", "tilt"}
     assert len({cell.key for cell in cells.values()}) == 3
-    row = measure("releases", cells["tilt@borrowed solver_x"], repeat_seconds=0.0)
+    row = measure(cells["tilt@borrowed solver_x"], repeat_seconds=0.0)
     assert row.certified
     assert (row.label, row.environment) == ("tilt@borrowed solver_x", "borrowed solver_x")
     assert row.contradictions == 0

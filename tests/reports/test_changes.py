@@ -12,7 +12,7 @@ from measured import measurement
 from discreet.backends.solution import Status
 from discreet.reports.difference import bencher_metrics
 from discreet.reports.measurements import write_csv
-from discreet.reports.statistics.changes import changes_between, is_wrong
+from discreet.reports.statistics.changes import changes_between
 from discreet.reports.statistics.trials import trials
 
 CONTROL = 1e-3
@@ -140,7 +140,7 @@ def test_metrics_are_those_of_bencher():
         for measures in found.values()
         for metric in measures.values()
     )
-    assert is_wrong(trials(rows)[1])
+    assert trials(rows)[1].wrong
     wrong = found["tilt on paper-single:bins=2 perfect to 1e-09"]
     assert (wrong["wrong-claim"], wrong["certified"]) == ({"value": 1.0}, {"value": 0.0})
     latency = found["tilt on paper-single:bins=3 perfect to 1e-09"]["latency"]

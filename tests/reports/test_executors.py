@@ -156,7 +156,7 @@ def outcome(row):
 def on(words, folder, cells):
     """Run the missing cells of a study in a folder, one executor after another."""
     with Store(folder) as store, open_executor(words, folder, AttemptLimits(20.0)) as executor:
-        run_cells("spread", cells, store, store.finished()[0], None, executor)
+        run_cells(cells, store, store.finished()[0], None, executor)
 
 
 def test_begun_here_continued_on_each_executor_no_cell_twice_and_the_rows_of_a_local_run(
@@ -312,7 +312,7 @@ class Scripted:
 
 def run_scripted(tmp_path, executor, cells):
     with Store(tmp_path) as store:
-        run_cells("spread", cells, store, store.finished()[0], None, executor)
+        run_cells(cells, store, store.finished()[0], None, executor)
     return {row.cell: row for row in rows(tmp_path)}
 
 
@@ -373,10 +373,10 @@ def test_a_setting_of_bad_value_is_a_row(tmp_path, monkeypatch):
 
 
 def test_what_goes_wrong_around_a_backend_is_a_row_too(tmp_path, cells, monkeypatch):
-    def measured(study, cell):
+    def measured(cell):
         if cell is cells[0]:
             raise MemoryError("cannot allocate 8 GiB")
-        return replace(runner._failed_row(study, cell, "for the test"), status=Status.CERTIFIED)
+        return replace(runner._failed_row(cell, "for the test"), status=Status.CERTIFIED)
 
     monkeypatch.setattr(runner, "measure", measured)
     found = run_scripted(tmp_path, Scripted(2, {}), cells)

@@ -17,7 +17,7 @@ from discreet.measures import measure_of
 from discreet.reports.hunt import findings, search
 from discreet.reports.hunt.candidates import Candidate, drawn, mutated, simpler
 from discreet.reports.hunt.scripts import _FORMULAS, reproduced, script
-from discreet.reports.hunt.search import Find, Progress, Quarry, Tally, find_in
+from discreet.reports.hunt.search import Find, Progress, Quarry, find_in
 from discreet.reports.measurements import Configuration
 
 MI = measure_of("mutual-information")
@@ -65,13 +65,13 @@ def test_proposals_begin_with_half_of_the_outcomes_and_end_with_single_numbers()
 
 def test_a_search_shrinks_a_wrong_claim_while_it_stays_wrong(liar):
     pulses = []
-    one = search._Hunt(pulses.append, liar, Progress(Tally()))
+    one = search._Hunt(pulses.append, liar, Progress())
     one.batch()
-    tally = one.known.tally
-    assert tally.batch == 1
-    assert 0 < tally.wrong <= tally.claims <= tally.tried <= 96
-    assert pulses.count(None) >= tally.tried
-    best = one.known.best
+    known = one.known
+    assert known.batch == 1
+    assert 0 < known.wrong <= known.claims <= known.tried <= 96
+    assert pulses.count(None) >= known.tried
+    best = known.best
     assert best.size[0] <= 13  # two private values, two guesses, three outcomes at most
     find = findings.examine(liar, best)
     assert find.wrong_by > search.MARGIN * liar.options.gap
@@ -88,7 +88,7 @@ def test_a_hunt_goes_on_after_a_process_that_ended(monkeypatch):
     monkeypatch.setenv("DISCREET_BACKENDS", "fake-crashes=fake_backends:Crashes")
     monkeypatch.setattr(search, "STARTUP_SECONDS", 60.0)
     ended = 0
-    known = Progress(Tally(seconds=5.0, batch=3))
+    known = Progress(seconds=5.0, batch=3)
     steps = search.hunt(quarry("fake-crashes"), 60.0, known, lambda *_: None)
 
     class Child:
@@ -108,13 +108,12 @@ def test_a_hunt_goes_on_after_a_process_that_ended(monkeypatch):
             ended += 1
             if ended <= 2:
                 raise EOFError
-            tally = self.known.tally
-            return replace(self.known, tally=replace(tally, batch=tally.batch + 1))
+            return replace(self.known, batch=self.known.batch + 1)
 
     monkeypatch.setattr(search, "Child", Child)
-    tally = next(steps).tally
-    assert (tally.ended, tally.batch) == (2, 6)
-    assert tally.seconds >= 5.0
+    known = next(steps)
+    assert (known.ended, known.batch) == (2, 6)
+    assert known.seconds >= 5.0
 
 
 def found(backend, candidate, gap=1e-4, **settings):
@@ -173,7 +172,7 @@ def test_formulas_of_scripts_are_the_measures(name):
 
 
 def test_a_find_is_written_with_its_instance_bracket_and_report(liar, tmp_path):
-    known = Progress(Tally(60.0, 100, 90, 3, 0, 2), CANDIDATE)
+    known = Progress(60.0, 100, 90, 3, 0, 2, CANDIDATE)
     find = findings.examine(liar, CANDIDATE)
     written = findings.write(tmp_path, liar, known, find)
     assert {path.name for path in written} == {
@@ -187,7 +186,7 @@ def test_a_find_is_written_with_its_instance_bracket_and_report(liar, tmp_path):
     assert "In 60 s discreet tried 100 problems" in report
     assert "There is no script by the solver's own interface." in report
     again = findings.resume(tmp_path, liar)
-    assert again.tally == known.tally
+    assert again.counts == known.counts
     assert np.array_equal(again.best.weights, CANDIDATE.weights)
     for other in (quarry("fake-bayes", 1e-6), quarry("tilt")):
         with pytest.raises(ds.FileError, match="choose another --out"):
@@ -196,7 +195,7 @@ def test_a_find_is_written_with_its_instance_bracket_and_report(liar, tmp_path):
 
 def test_the_command_hunts_resumes_and_says_what_it_found(liar, tmp_path, monkeypatch):
     def batches(asked, seconds, start, watch):
-        yield Progress(replace(start.tally, tried=start.tally.tried + 10, batch=1), CANDIDATE)
+        yield replace(start, tried=start.tried + 10, batch=1, best=CANDIDATE)
 
     monkeypatch.setattr(search, "hunt", batches)
     line = f"hunt fake-bayes --out {tmp_path / 'out'}"

@@ -59,4 +59,4 @@ def test_repeats_are_one_task_and_one_failure_fails_it():
     again = row("fast", 1, 1.0, Status.INACCURATE, repeat=1)
     (found,) = ranking(trials([row("fast", 1, 1.0), again]))
     assert (found.tasks, found.solved, found.wrong) == (1, 0, 1)
-    assert math.isnan(found.seconds_over_best)
+    assert math.isinf(found.seconds_over_best)

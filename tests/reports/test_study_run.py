@@ -92,7 +92,7 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, monkeypatch):
     cells = cells_of(study).cells
     solving_here(monkeypatch)
     with Store(tmp_path / "whole") as store:
-        run_cells(study.name, cells, store, {})
+        run_cells(cells, store, {})
     whole = rows(tmp_path / "whole")
     assert len(whole) == 8
     (tmp_path / "kill.toml").write_text(DETERMINISTIC)
@@ -114,7 +114,7 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, monkeypatch):
 def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path, ticking):
     study = parse_study(FAKES, "fakes.toml")
     with Store(tmp_path) as store:
-        summary = run_cells(study.name, cells_of(study).cells, store, {})
+        summary = run_cells(cells_of(study).cells, store, {})
     by_backend = {row.backend: row for row in rows(tmp_path)}
     assert {name: row.status for name, row in by_backend.items()} == {
         "fake-raises": Status.FAILED,
@@ -140,15 +140,15 @@ def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path, tic
 def test_a_certified_row_is_verified(monkeypatch):
     cell = cells_of(parse_study(DETERMINISTIC, "t")).cells[0]
     solving_here(monkeypatch)
-    row = measure("t", cell)
+    row = measure(cell)
     assert (row.status, row.contradictions) == (Status.CERTIFIED, 0)
     monkeypatch.setattr(verification.exact, "arb", None)
-    assert measure("t", cell).contradictions is None
+    assert measure(cell).contradictions is None
 
 
 def test_a_skip_is_a_row_that_ran_nothing():
     cells = cells_of(parse_study(DETERMINISTIC, "kill.toml")).cells
-    row = measure("kill", next(cell for cell in cells if cell.skipped))
+    row = measure(next(cell for cell in cells if cell.skipped))
     assert row.status is Status.UNSUPPORTED
     assert row.message == "highs is not tried above 3 outcomes: for the test"
     assert row.wall_seconds == row.seconds == 0.0
@@ -164,18 +164,18 @@ def test_a_setting_of_bad_value_names_the_cell():
         InputError,
         match=r"tilt:threads=tiny on paper-single fraction=0.5, default: .*'tiny'",
     ):
-        measure("x", cell)
+        measure(cell)
 
 
 def test_a_full_temporary_folder_is_one_sentence_and_keeps_what_is_done(tmp_path, monkeypatch):
     cells = cells_of(parse_study(DETERMINISTIC, "kill.toml")).cells
     with Store(tmp_path) as store:
-        run_cells("kill", cells[:2], store, {})
+        run_cells(cells[:2], store, {})
 
         def full(*_, **__):
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(tempfile, "mkdtemp", full)
         with pytest.raises(FileError, match="No space left on device"):
-            run_cells("kill", [cell for cell in cells if not cell.skipped], store, {})
+            run_cells([cell for cell in cells if not cell.skipped], store, {})
     assert len(rows(tmp_path)) >= 2

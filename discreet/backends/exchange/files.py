@@ -89,6 +89,11 @@ def is_linear(problem: Problem) -> bool:
     return all(part.linear for part in Program.of(reduce(problem).problem).parts)
 
 
+def formats_of(problem: Problem) -> list[str]:
+    """Return the names of the formats that can hold a problem."""
+    return [name for name, form in FORMATS.items() if not form.linear or is_linear(problem)]
+
+
 def export(
     problem: Problem | BlockProblem,
     path: PathLike,

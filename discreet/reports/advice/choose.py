@@ -39,9 +39,15 @@ from discreet.reports.advice.evidence import (
     join_observations,
     observations_of,
 )
-from discreet.reports.advice.prediction import Prospect, TimeModel, comparable_kind, prospects, rank
+from discreet.reports.advice.prediction import (
+    Certainty,
+    Prospect,
+    TimeModel,
+    comparable_kind,
+    prospects,
+    rank,
+)
 from discreet.reports.measurements import (
-    Configuration,
     Measurement,
     Stakes,
     group_by,
@@ -164,13 +170,13 @@ def advise(
     cells = join_observations(shipped, local, factor)
     considered = prospects(cells, features, gap) if cells else _by_capability(problem, gap)
     if asked is not None:
-        considered = [
-            each
+        considered = [each for each in considered if each.option.configuration.named_in(asked)]
+    considered += _unmeasured(considered, gap, asked)
+    judged = _importable(
+        [
+            replace(each, refusal=_refusal(each.option, problem, peers) or each.refusal)
             for each in considered
-            if Configuration(each.option.backend, each.option.settings).named_in(asked)
         ]
-    judged = _runnable(
-        [replace(each, refusal=_refusal(each.option, problem, peers)) for each in considered]
     )
     ranked = rank(judged)
     chosen = ranked[0] if ranked else None
@@ -184,12 +190,7 @@ def advise(
         chosen=chosen,
         runner_up=runner_up,
         not_chosen=_reasons(
-            chosen,
-            runner_up,
-            [*ranked, *(each for each in judged if each.refusal)],
-            problem,
-            peers,
-            asked,
+            chosen, runner_up, [*ranked, *(each for each in judged if each.refusal)]
         ),
         notes=_notes(chosen, features, gap, seconds, [*shipped, *local], Stakes.of(arrays), asked),
         measured_rows=sum(len(cell.samples) for cell in shipped),
@@ -207,11 +208,26 @@ def _by_capability(problem: Problem | BlockProblem, gap: float) -> list[Prospect
         for name, able in capabilities().items()
         if name != "auto" and able.serves_budget(problem)
     ]
-    unknown = (math.inf,) * 3
+    return [_unknown(name, gap, remote="nothing of its measure") for name in served]
+
+
+def _unmeasured(
+    considered: Sequence[Prospect], gap: float, among: Sequence[str] | None
+) -> list[Prospect]:
+    """Return the backends without a measurement, which are refused for that."""
+    measured = {each.option.backend for each in considered}
     return [
-        Prospect(Option(name, "{}", gap), 0.0, 0.0, 0.0, *unknown, remote="nothing of its measure")
-        for name in served
+        _unknown(name, gap, refusal="never measured under this kind of budget")
+        for name in backend_names()
+        if name not in measured and (name in among if among is not None else name != "auto")
     ]
+
+
+def _unknown(name: str, gap: float, *, remote: str = "", refusal: str = "") -> Prospect:
+    option = Option(name, "{}", gap)
+    return Prospect(
+        option, Certainty(), math.inf, math.inf, math.inf, remote=remote, refusal=refusal
+    )
 
 
 def _rows(results: Iterable[Measurement | str | Path]) -> list[Measurement]:
@@ -238,20 +254,22 @@ def machine_factor(shipped: Sequence[Observation], local: Sequence[Observation])
     """Return the median ratio of local seconds to the shipped seconds of the same cell, or to those
     predicted from the shipped rows; 1 with fewer than three ratios.
     """
-    models: dict[tuple[Option, str, str, int], TimeModel] = {}
-    by_key = group_by(
-        shipped, lambda cell: (cell.option, cell.features.kind, cell.measure, cell.secrets)
-    )
     same = {(cell.option, cell.identity): cell.seconds for cell in shipped}
+    by_kind = group_by(shipped, _timed_alike)
     ratios = []
-    for cell in (each for each in local if each.timed and each.seconds > 0.0):
-        key = cell.option, cell.features.kind, cell.measure, cell.secrets
-        if key in by_key:
-            model = models.setdefault(key, TimeModel(by_key[key]))
-            expected = same.get((cell.option, cell.identity)) or model.predict(cell.features)[0]
-            ratios.append(cell.seconds / expected)
+    for kind, own in group_by(local, _timed_alike).items():
+        model = TimeModel(by_kind.get(kind, ()))
+        for cell in own:
+            if cell.timed and cell.seconds > 0.0:
+                expected = same.get((cell.option, cell.identity)) or model.predict(cell.features)[0]
+                ratios.append(cell.seconds / expected)
     ratios = sorted(each for each in ratios if math.isfinite(each) and each > 0.0)
     return ratios[len(ratios) // 2] if len(ratios) >= 3 else 1.0
+
+
+def _timed_alike(cell: Observation) -> tuple[Option, str, str, int]:
+    """Return what cells share whose times are fitted together."""
+    return cell.option, cell.features.kind, cell.measure, cell.secrets
 
 
 # -- what is ruled out, and why
@@ -275,19 +293,15 @@ def _refusal(option: Option, problem: Problem | BlockProblem, peers: bool) -> st
         return str(error).partition(";")[0]
     except InputError as error:
         return str(error)
-    return ""
+    return _absence(name)
 
 
-def _runnable(judged: Sequence[Prospect]) -> list[Prospect]:
-    """Mark the prospects whose libraries are missing or broken as refused, with the reason.
+def _importable(prospects: list[Prospect]) -> list[Prospect]:
+    """Mark the prospects whose libraries are broken as refused, with the reason.
 
-    A missing package is found without importing it. An import is tried in a separate process, which
-    takes about a second, so this is done only for the two best-ranked backends.
+    An import is tried in a separate process, which takes about a second, so this is done only for
+    the two best-ranked backends.
     """
-    prospects = [
-        each if each.refusal else replace(each, refusal=_absence(each.option.backend))
-        for each in judged
-    ]
     for _ in prospects:
         first = {each.option.backend for each in rank(prospects)[:2]}
         trouble = {name: _trouble(name) for name in first}
@@ -300,8 +314,8 @@ def _runnable(judged: Sequence[Prospect]) -> list[Prospect]:
 
 
 def _absence(name: str) -> str:
-    """Return which library of a backend is not installed and how to install it; the text is empty
-    if all are installed.
+    """Return which library of a backend is not installed and how to install it, without importing
+    it; the text is empty if all are installed.
     """
     able = load_backend(name).capabilities
     missing = [library for library in able.libraries if importlib.util.find_spec(library) is None]
@@ -318,12 +332,7 @@ def _trouble(name: str) -> str:
 
 
 def _reasons(
-    chosen: Prospect | None,
-    runner_up: Prospect | None,
-    considered: Sequence[Prospect],
-    problem: Problem | BlockProblem,
-    peers: bool,
-    among: Sequence[str] | None,
+    chosen: Prospect | None, runner_up: Prospect | None, considered: Sequence[Prospect]
 ) -> dict[str, str]:
     """Return why every other label was not chosen. A label measured at several gaps is represented
     by its best one.
@@ -331,13 +340,8 @@ def _reasons(
     named = {each.option.label for each in (chosen, runner_up) if each}
     reasons: dict[str, str] = {}
     for each in considered:
-        if each.option.label not in named and each.option.label not in reasons:
-            reasons[each.option.label] = each.refusal or _why_not(each, chosen)
-    seen = {label.partition(":")[0] for label in (*reasons, *named)}
-    for name in backend_names():
-        if name not in seen and (name in among if among is not None else name != "auto"):
-            refusal = _refusal(Option(name, "{}", Options().gap), problem, peers)
-            reasons[name] = refusal or _absence(name) or "never measured under this kind of budget"
+        if each.option.label not in named:
+            reasons.setdefault(each.option.label, each.refusal or _why_not(each, chosen))
     return reasons
 
 
@@ -440,14 +444,8 @@ def _beyond(features: Features, cells: Sequence[Observation]) -> list[str]:
     for k, name in enumerate(FEATURES):
         values = [float(cell.features.decades[k]) for cell in cells]
         value = float(features.decades[k])
-        edge = (
-            max(values)
-            if value > max(values) + 0.05
-            else min(values)
-            if value < min(values) - 0.05
-            else None
-        )
-        if edge is not None:
+        edge = min(max(value, min(values)), max(values))
+        if abs(value - edge) > 0.05:
             word = "most" if value > edge else "least"
             notes.append(
                 f"extrapolated: {name} {10.0**value:.3g}, where the {word} measured was "

@@ -31,7 +31,6 @@ from discreet.backends.registry import capabilities
 from discreet.backends.solution import Status
 from discreet.lazy import cached_property
 from discreet.measures.mutual_information import MutualInformation
-from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
 from discreet.problems.problem import Problem
 from discreet.problems.reduction import reduce
@@ -62,45 +61,36 @@ class Features:
     @classmethod
     def of_problem(cls, problem: Problem) -> Features:
         """Return the features of a problem."""
-        outcomes = reduce(problem).problem.N
-        errors = (problem.bayes_error, problem.constant_error)
-        sizes = (outcomes, problem.n * problem.m)
-        stakes = Stakes.of(problem)
-        separates = all(term.measure.separates for term in problem.terms)
-        return cls._of(stakes.budget, stakes.bayes_leakage, *sizes, *errors, separates=separates)
+        return cls._of(
+            Stakes.of(problem),
+            reduce(problem).problem.N,
+            problem.n * problem.m,
+            problem.bayes_error,
+            problem.constant_error,
+        )
 
     @classmethod
     def of_measurement(cls, row: Measurement) -> Features:
         """Return the features of the instance that a row measured."""
-        products = row.private_values * row.guesses
-        outcomes = row.distinct_outcomes or row.outcomes
-        errors = (row.bayes_error, row.constant_error)
-        separates = all(measure_of(word).separates for word in row.measure.split(" and "))
         return cls._of(
-            row.budget_nats,
-            row.bayes_leakage_nats,
-            outcomes,
-            products,
-            *errors,
-            separates=separates,
+            Stakes.of_row(row),
+            row.distinct_outcomes or row.outcomes,
+            row.private_values * row.guesses,
+            row.bayes_error,
+            row.constant_error,
         )
 
     @classmethod
     def _of(
-        cls,
-        budget: float,
-        leakage: float,
-        outcomes: int,
-        products: int,
-        error: float,
-        constant: float,
-        *,
-        separates: bool,
+        cls, stakes: Stakes, outcomes: int, products: int, error: float, constant: float
     ) -> Features:
+        budget = stakes.budget
+        leakage = stakes.bayes_leakage
         # Where a Bayes rule leaks 1e-26 nats, ‖ΦP‖ is about 1e-13, which counts as no leak: it
         # keeps any budget.
         slack = budget >= leakage or leakage <= 1e-26
-        kind = "slack" if slack else "perfect" if budget == 0.0 and separates else "constrained"
+        perfect = budget == 0.0 and stakes.separates
+        kind = "slack" if slack else "perfect" if perfect else "constrained"
         share = budget / leakage if kind == "constrained" else 1.0
         nats = budget if kind == "constrained" else 1.0
         return cls(
@@ -152,11 +142,16 @@ class Option:
         return found
 
     @property
+    def configuration(self) -> Configuration:
+        """Return the backend with its settings."""
+        return Configuration(self.backend, self.settings)
+
+    @property
     def label(self) -> str:
         """Return the backend and its settings as typed on the command line, such as conic or
         conic:solver=scs.
         """
-        return Configuration(self.backend, self.settings).label
+        return self.configuration.label
 
     @property
     def is_peer(self) -> bool:

@@ -94,10 +94,10 @@ class Certainty:
                           the time limit count only nearby
     """
 
-    bound: float
-    successes: float
-    failures: float
-    nearest: tuple[tuple[float, Observation], ...]
+    bound: float = 0.0
+    successes: float = 0.0
+    failures: float = 0.0
+    nearest: tuple[tuple[float, Observation], ...] = ()
     certified: int = 0
     cases: int = 0
 
@@ -109,7 +109,7 @@ def certainty(cells: Sequence[Observation], features: Features, gap: float) -> C
     from scipy.special import betaincinv
 
     if not cells:
-        return Certainty(0.0, 0.0, 0.0, ())
+        return Certainty()
     distances = features.distances(np.array([cell.features.decades for cell in cells]))
     good: dict[str, float] = {}
     bad: dict[str, float] = {}
@@ -220,9 +220,7 @@ class Prospect:
     judge, and the certainty.
 
     option           backend, settings and the gap to ask it for
-    certainty        lower 5% bound of its chance to be certified here
-    successes        measured entries that were certified, weighted by their distance
-    failures         measured entries that were not certified, weighted in the same way
+    sure             the lower 5% bound of its chance to be certified here, with the evidence
     seconds          predicted seconds, inf if nothing was measured
     low, high        ends of the 90% interval of `seconds`
     evidence         the nearest measured rows; failures come first if the option is not safe
@@ -230,22 +228,21 @@ class Prospect:
                      given, `seconds` is an extrapolation that is used to order options but not
                      shown
     refusal          why the option is ruled out; empty if it is not
-    certified        number of certified cases behind the certainty
-    cases            number of all cases behind the certainty
     """
 
     option: Option
-    certainty: float
-    successes: float
-    failures: float
+    sure: Certainty
     seconds: float
     low: float
     high: float
     evidence: tuple[Mapping[str, Any], ...] = ()
     remote: str = ""
     refusal: str = ""
-    certified: int = 0
-    cases: int = 0
+
+    @property
+    def certainty(self) -> float:
+        """Return the lower bound of its chance to be certified here."""
+        return self.sure.bound
 
     @property
     def record(self) -> str:
@@ -255,7 +252,7 @@ class Prospect:
         least = (
             f"at least {100.0 * self.certainty:.0f} % at {100.0 * (1.0 - POLICY.quantile):.0f} %"
         )
-        return f"{self.certified} of {self.cases} comparable cases certified ({least})"
+        return f"{self.sure.certified} of {self.sure.cases} comparable cases certified ({least})"
 
     @property
     def safe(self) -> bool:
@@ -264,15 +261,19 @@ class Prospect:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings, with None for the seconds that cannot be predicted."""
-        numbers = ("certainty", "successes", "failures", "certified", "cases", "evidence")
-        return chosen(self, numbers) | {
-            "backend": self.option.backend,
-            "settings": self.option.settings,
-            "gap_to_ask": self.option.gap,
-            "predicted_seconds": None if self.remote else plain(self.seconds),
-            "low_seconds": None if self.remote else plain(self.low),
-            "high_seconds": None if self.remote else plain(self.high),
-        }
+        counts = ("successes", "failures", "certified", "cases")
+        return (
+            chosen(self, ("certainty", "evidence"))
+            | chosen(self.sure, counts)
+            | {
+                "backend": self.option.backend,
+                "settings": self.option.settings,
+                "gap_to_ask": self.option.gap,
+                "predicted_seconds": None if self.remote else plain(self.seconds),
+                "low_seconds": None if self.remote else plain(self.low),
+                "high_seconds": None if self.remote else plain(self.high),
+            }
+        )
 
 
 def prospects(cells: Sequence[Observation], features: Features, gap: float) -> list[Prospect]:
@@ -345,12 +346,10 @@ def _prospect(
         remote = f"{near.instance} (N = {near.features.outcomes:,}, n·m = {near.features.products})"
     return Prospect(
         option,
-        *(sure.bound, sure.successes, sure.failures),
+        sure,
         *model.predict(features),
         evidence=evidence,
         remote=remote,
-        certified=sure.certified,
-        cases=sure.cases,
     )
 
 
@@ -389,6 +388,10 @@ def rank(considered: Iterable[Prospect]) -> list[Prospect]:
         safe = [best, *(each for each in safe if each is not best)]
     unsafe = sorted(
         (each for each in usable if not each.safe),
-        key=lambda each: (each.failures > POLICY.unscathed, -round(each.certainty, 1), each.high),
+        key=lambda each: (
+            each.sure.failures > POLICY.unscathed,
+            -round(each.certainty, 1),
+            each.high,
+        ),
     )
     return [*safe, *unsafe]

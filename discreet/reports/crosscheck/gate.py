@@ -92,7 +92,7 @@ def run_crosscheck(
     required: Sequence[str] = (),
     *,
     gap: float = 1e-9,
-    time_limit: float = 5.0,
+    time_limit: float | None = 5.0,
     within: float = 100.0,
     jobs: int = 2,
 ) -> Crosscheck:
@@ -130,21 +130,20 @@ def run_crosscheck(
         ]
 
     with ThreadPoolExecutor(jobs) as pool:
-        found = dict(zip(names, pool.map(run_through, names), strict=True))
-    solutions = {
-        (each.title, name): solution for name, pairs in found.items() for each, solution in pairs
-    }
-    silent = set(required) - {
-        name for (_, name), solution in solutions.items() if solution.certificate is not None
-    }
+        solutions = {
+            (each.title, name): solution
+            for name, pairs in zip(names, pool.map(run_through, names), strict=True)
+            for each, solution in pairs
+        }
     opinions = {key: second_opinion(solution, gap) for key, solution in solutions.items()}
+    answering = {name for (_, name), found in solutions.items() if found.certificate is not None}
     findings = [
-        _skipped_finding(name, solutions) for name in dict.fromkeys(required) if name in silent
+        _skipped_finding(name, solutions)
+        for name in dict.fromkeys(required)
+        if name not in answering
     ]
     for each in selection.instances:
-        own = {
-            name: solutions[each.title, name] for name in names if (each.title, name) in solutions
-        }
+        own = {name: found for (title, name), found in solutions.items() if title == each.title}
         findings += _findings(each, own, {name: opinions[each.title, name][1] for name in own})
     verified = {key: found for key, (found, _) in opinions.items() if found is not None}
     return Crosscheck(

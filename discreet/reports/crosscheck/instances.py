@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.checks import refuse_repeated
 from discreet.errors import DiscreetError, InputError
 from discreet.measures.g_leakage import GLeakage
 from discreet.measures.registry import OTHERS
@@ -90,10 +91,7 @@ class Selection:
     left_out: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        titles = [each.title for each in self.instances]
-        repeated = next((title for title in titles if titles.count(title) > 1), None)
-        if repeated is not None:
-            raise InputError(f"the problem {repeated!r} is given twice; give it once")
+        refuse_repeated([each.title for each in self.instances], "problem")
 
 
 def select(seed: int, size: int) -> Selection:

@@ -24,11 +24,11 @@ from discreet.reports.asv_results import AsvRecord, commits_figure
 from discreet.reports.measurements import SHARED, SUBMITTED, Measurement
 from discreet.reports.outputs import replace_file
 from discreet.reports.statistics.aggregates import SHIFT_PERCENTILE
-from discreet.reports.statistics.claims import has_weight
+from discreet.reports.statistics.claims import NOT_TRIED, has_weight
 from discreet.reports.statistics.numbers import TABLES, statistics_of
 from discreet.reports.statistics.numbers import report_numbers as report_numbers
 from discreet.reports.statistics.scaling import WIDEST
-from discreet.reports.statistics.trials import NOT_TRIED, comparable, control_of, trials
+from discreet.reports.statistics.trials import comparable, control_of, trials
 from discreet.reports.study.machine import without_folders
 from discreet.showing import numerals
 from discreet.showing.data import plain
@@ -261,12 +261,12 @@ class _Page:
             ("performance", (1.0, 2.0, 10.0, 100.0)),
             ("data", (0.01, 0.1, 1.0, 10.0)),
         ):
-            shares = {
-                each.contestant: [each.share(value) for value in (*at, math.inf)]
-                for each in found[name]
-            }
             lines = [
-                {"contestant": who, "shares": numerals.in_words(own)} for who, own in shares.items()
+                {
+                    "contestant": each.contestant,
+                    "shares": numerals.in_words([each.share(value) for value in (*at, math.inf)]),
+                }
+                for each in found[name]
             ]
             figure = self.figure(pictures.profile_figure(name, found[name], self.tone))
             told[name] = {"at": numerals.in_words(list(at)), "lines": lines, "figure": figure}

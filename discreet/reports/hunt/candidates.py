@@ -69,6 +69,10 @@ class Candidate:
         numbers = [*self.weights.ravel().tolist(), *self.losses.ravel().tolist(), self.amount]
         return len(numbers), sum(map(_digits, numbers))
 
+    def changed(self, name: str, numbers: Any) -> Candidate:
+        """Return the candidate with other weights, losses or another amount."""
+        return replace(self, **{name: numbers})
+
     def outcomes(self, kept: Any) -> Candidate:
         """Return the candidate with only these outcomes."""
         return replace(self, weights=self.weights[:, kept], losses=self.losses[:, kept])
@@ -106,15 +110,11 @@ def mutated(candidate: Candidate, rng: np.random.Generator) -> Candidate:
     for change in rng.choice(5, size=int(rng.integers(1, 4))).tolist():
         factor = 10.0 ** rng.uniform(-_DECADES, _DECADES)
         if change == 0:
-            candidate = replace(candidate, amount=candidate.amount * factor)
+            candidate = candidate.changed("amount", candidate.amount * factor)
         elif change == 1:
-            chosen = _some(candidate.weights.shape, rng)
-            weights = np.where(chosen, candidate.weights * factor, candidate.weights)
-            candidate = replace(candidate, weights=weights)
+            candidate = _scaled(candidate, "weights", factor, rng)
         elif change == 2:
-            chosen = _some(candidate.losses.shape, rng)
-            losses = np.where(chosen, candidate.losses * min(factor, 1.0), candidate.losses)
-            candidate = replace(candidate, losses=losses)
+            candidate = _scaled(candidate, "losses", min(factor, 1.0), rng)
         elif change == 3:
             count = candidate.weights.shape[1]
             candidate = candidate.outcomes(rng.integers(count, size=max(1, count)))
@@ -123,10 +123,15 @@ def mutated(candidate: Candidate, rng: np.random.Generator) -> Candidate:
     return candidate
 
 
-def _some(shape: tuple[int, ...], rng: np.random.Generator) -> Any:
-    """Return a mask of random entries, whole rows or whole columns."""
-    pattern = ((1, shape[1]), (shape[0], 1), shape)[int(rng.integers(3))]
-    return np.broadcast_to(rng.random(pattern) < rng.choice([0.1, 0.5]), shape)
+def _scaled(candidate: Candidate, name: str, factor: float, rng: np.random.Generator) -> Candidate:
+    """Return the candidate with random entries, whole rows or whole columns multiplied by a
+    factor.
+    """
+    numbers = getattr(candidate, name)
+    rows, columns = numbers.shape
+    pattern = ((1, columns), (rows, 1), (rows, columns))[int(rng.integers(3))]
+    chosen = rng.random(pattern) < rng.choice([0.1, 0.5])
+    return candidate.changed(name, np.where(chosen, numbers * factor, numbers))
 
 
 def simpler(candidate: Candidate) -> Iterator[Candidate]:
@@ -140,24 +145,21 @@ def simpler(candidate: Candidate) -> Iterator[Candidate]:
         for start in range(0, count, width):
             yield candidate.outcomes(np.delete(everything, slice(start, start + width)))
         width //= 2
-    for guess in range(candidate.losses.shape[0]):
-        yield replace(candidate, losses=np.delete(candidate.losses, guess, axis=0))
-    for value in range(candidate.weights.shape[0]):
-        yield replace(candidate, weights=np.delete(candidate.weights, value, axis=0))
+    for name in ("losses", "weights"):
+        numbers = getattr(candidate, name)
+        for row in range(len(numbers)):
+            yield candidate.changed(name, np.delete(numbers, row, axis=0))
     for digits in _DIGITS:
         rounded = candidate.rounded(digits)
         yield rounded
-        yield replace(candidate, weights=rounded.weights)
-        yield replace(candidate, losses=rounded.losses)
-        yield replace(candidate, amount=rounded.amount)
-    for places in zip(*np.nonzero(candidate.losses), strict=True):
-        losses = candidate.losses.copy()
-        losses[places] = 0.0
-        yield replace(candidate, losses=losses)
-    for places in zip(*np.nonzero(candidate.weights), strict=True):
-        weights = candidate.weights.copy()
-        weights[places] = 0.0
-        yield replace(candidate, weights=weights)
+        for name in ("weights", "losses", "amount"):
+            yield candidate.changed(name, getattr(rounded, name))
+    for name in ("losses", "weights"):
+        numbers = getattr(candidate, name)
+        for place in zip(*np.nonzero(numbers), strict=True):
+            fewer = numbers.copy()
+            fewer[place] = 0.0
+            yield candidate.changed(name, fewer)
 
 
 def _rounded(numbers: Array, digits: int) -> Array:

@@ -9,13 +9,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from discreet.backends.exchange.files import FORMATS, export_lines, is_linear
+from discreet.backends.exchange.files import FORMATS, export_lines, formats_of
 from discreet.backends.isolated import attempt_isolated
 from discreet.backends.run import conclude
 from discreet.errors import FileError
@@ -23,7 +23,7 @@ from discreet.measures.registry import measure_of
 from discreet.problems.provenance import version_of
 from discreet.reports.hunt.candidates import Candidate
 from discreet.reports.hunt.scripts import library_of, reproduced, script
-from discreet.reports.hunt.search import MARGIN, Find, Progress, Quarry, Tally, find_in
+from discreet.reports.hunt.search import COUNTS, MARGIN, Find, Progress, Quarry, find_in
 from discreet.reports.outputs import write_folder
 from discreet.showing.data import plain
 from discreet.showing.markdown import markdown
@@ -50,20 +50,18 @@ def _record(
     quarry: Quarry, known: Progress, find: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     best = known.best
-    candidate = None
-    if best is not None:
-        candidate = {
-            "weights": best.weights.tolist(),
-            "losses": best.losses.tolist(),
-            "budget": best.amount,
-            "measure": str(best.measure),
-        }
     return {
         "made_by": "discreet hunt",
         "version": version_of("discreet"),
         **_asked(quarry),
-        **asdict(known.tally),
-        "candidate": candidate,
+        **known.counts,
+        "candidate": best
+        and {
+            "weights": best.weights.tolist(),
+            "losses": best.losses.tolist(),
+            "budget": best.amount,
+            "measure": str(best.measure),
+        },
         "find": find,
     }
 
@@ -82,13 +80,14 @@ def resume(folder: Path, quarry: Quarry) -> Progress:
     """
     path = folder / _STATE
     if not path.exists():
-        return Progress(Tally())
+        return Progress()
     try:
         found = json.loads(read_text(path, _LARGEST))
         asked = {name: found[name] for name in _asked(quarry)}
-        tally = Tally(**{name: found[name] for name in asdict(Tally())})
         stated = found["candidate"]
-        best = None if stated is None else _candidate(stated)
+        known = Progress(
+            **{name: found[name] for name in COUNTS}, best=stated and _candidate(stated)
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise FileError(
             f"{path} is not the state of a hunt ({error}); choose another --out"
@@ -96,7 +95,7 @@ def resume(folder: Path, quarry: Quarry) -> Progress:
     if asked != _asked(quarry):
         words = ", ".join(f"{name} {value}" for name, value in asked.items())
         raise FileError(f"{folder} holds a hunt with {words}; choose another --out")
-    return Progress(tally, best)
+    return known
 
 
 def _candidate(stated: Mapping[str, Any]) -> Candidate:
@@ -126,27 +125,16 @@ def write(
     title = _title(quarry, find)
     text = script(find, quarry.configuration, quarry.options, title)
     output = "" if text is None else _run(text)
-    problem = find.solution.problem.in_arrays("a find")
-    certificate = find.reference.certificate
-    formats = [name for name, each in FORMATS.items() if is_linear(problem) or not each.linear]
-    problem_size = {"private_values": problem.n, "guesses": problem.m, "outcomes": problem.N}
-    shown = {
-        "claimed": find.solution.claimed,
-        "measure": str(find.candidate.measure),
-        **problem_size,
-        "excess": find.excess,
-        "loss": find.loss,
-        "reproduced": None if text is None else reproduced(output),
-    }
+    shown = find.record | {"reproduced": None if text is None else plain(reproduced(output))}
     contents = {
-        _STATE: json.dumps(plain(_record(quarry, known, shown)), indent=1) + "\n",
+        _STATE: json.dumps(_record(quarry, known, shown), indent=1) + "\n",
         "report.md": markdown([_report(quarry, known, find, title, output)]) + "\n",
         **({} if text is None else {"reproduce.py": text}),
         **{
             f"instance{FORMATS[name].ending}": "\n".join(
-                [*export_lines(problem, name, certificate), ""]
+                [*export_lines(find.problem, name, find.reference.certificate), ""]
             )
-            for name in formats
+            for name in formats_of(find.problem)
         },
     }
     return write_folder(folder, contents, {"command": "discreet hunt"}, overwrite=overwrite)
@@ -179,7 +167,7 @@ def _run(text: str) -> str:
 
 def _report(quarry: Quarry, known: Progress, find: Find, title: str, output: str) -> Section:
     """Return a draft of the report to the authors of the solver."""
-    problem = find.solution.problem.in_arrays("a find")
+    problem = find.problem
     judged = find.solution.certificate
     assert judged is not None  # the claim is wrong about at least one of them
     exact = verify(problem, find.reference)
@@ -208,9 +196,9 @@ def _report(quarry: Quarry, known: Progress, find: Find, title: str, output: str
             Section(
                 "The hunt",
                 [
-                    f"In {known.tally.seconds:.0f} s discreet tried {known.tally.tried} problems. "
-                    f"The solver claimed success on {known.tally.claims} of them and was wrong on "
-                    f"{known.tally.wrong}, by more than {MARGIN:g} times the gap that was asked "
+                    f"In {known.seconds:.0f} s discreet tried {known.tried} problems. "
+                    f"The solver claimed success on {known.claims} of them and was wrong on "
+                    f"{known.wrong}, by more than {MARGIN:g} times the gap that was asked "
                     "for. This is the simplest problem that shrinking led to."
                 ],
             ),

@@ -172,13 +172,12 @@ status, x = answer["info"]["infostring"], answer["x"]
 
 def script(find: Find, configuration: Configuration, options: Options, title: str) -> str | None:
     """Return the script of a find; None without a recipe for the backend or its measure."""
-    name = _recipe_name(configuration)
-    term = find.solution.problem.terms[0]
-    formula = _FORMULAS.get(str(term.measure))
-    if name not in _RECIPES or formula is None:
+    recipe = _recipe(configuration)
+    problem = find.problem
+    formula = _FORMULAS.get(str(problem.terms[0].measure))
+    if recipe is None or formula is None:
         return None
-    library, imports, call, data_of = _RECIPES[name]
-    problem = find.solution.problem.in_arrays("a script")
+    library, imports, call, data_of = recipe
     small = without_known_secrets(reduce(problem).problem)
     solver: Any = load_backend(configuration.backend)
     truth = find.reference.certificate
@@ -186,7 +185,7 @@ def script(find: Find, configuration: Configuration, options: Options, title: st
     data = {
         "weights": small.p_xz.tolist(),
         "losses": small.loss.tolist(),
-        "budget": term.budget.amount,
+        "budget": find.candidate.amount,
         "bracket": [truth.lower, truth.upper],
         "least error": SMALLEST_ERROR * problem.constant_error,
         "order": "C",
@@ -199,14 +198,15 @@ def script(find: Find, configuration: Configuration, options: Options, title: st
 
 def library_of(configuration: Configuration) -> str | None:
     """Return the library that the script of a backend imports."""
-    name = _recipe_name(configuration)
-    return _RECIPES[name][0] if name in _RECIPES else None
+    recipe = _recipe(configuration)
+    return recipe and recipe[0]
 
 
-def _recipe_name(configuration: Configuration) -> str:
-    if configuration.backend == "conic":
-        return f"cvxpy {configuration.settings.get('solver', 'clarabel')}"
-    return configuration.backend
+def _recipe(configuration: Configuration) -> _Recipe | None:
+    name = configuration.backend
+    if name == "conic":
+        name = f"cvxpy {configuration.settings.get('solver', 'clarabel')}"
+    return _RECIPES.get(name)
 
 
 def _entries(matrix: Any) -> list[Any]:

@@ -14,7 +14,6 @@ does not return, the process is replaced and the next batch begins.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +35,7 @@ from discreet.reports.hunt.candidates import Candidate, drawn, mutated, simpler
 from discreet.reports.measurements import Configuration
 from discreet.reports.outputs import Watch
 from discreet.reports.statistics.claims import claims_success
+from discreet.showing.data import chosen, plain
 
 MARGIN = 10.0
 """A claim counts as wrong beyond this multiple of the gap, one digit more than was requested."""
@@ -67,28 +67,28 @@ class Find:
     loss: float
 
     @property
+    def problem(self) -> Problem:
+        """The problem of the candidate."""
+        return self.solution.problem.in_arrays("a find")
+
+    @property
     def wrong_by(self) -> float:
         """The larger of excess and loss."""
         return max(self.excess, self.loss)
 
-
-@dataclass(frozen=True)
-class Tally:
-    """The counts of a hunt.
-
-    tried, claims, wrong   problems, claims of success, and wrong claims, not counting those of
-                           shrinking
-    ended                  number of times that the process ended: a crash, or an attempt that did
-                           not return
-    batch                  number of the next batch
-    """
-
-    seconds: float = 0.0
-    tried: int = 0
-    claims: int = 0
-    wrong: int = 0
-    ended: int = 0
-    batch: int = 0
+    @property
+    def record(self) -> dict[str, Any]:
+        """Plain values: what was claimed, of which problem, and by how much it is wrong."""
+        problem = self.problem
+        return {
+            "claimed": self.solution.claimed,
+            "measure": str(self.candidate.measure),
+            "private_values": problem.n,
+            "guesses": problem.m,
+            "outcomes": problem.N,
+            "excess": plain(self.excess),
+            "loss": plain(self.loss),
+        }
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,34 @@ class Quarry:
     seed: int = 0
 
 
+COUNTS = ("seconds", "tried", "claims", "wrong", "ended", "batch")
+"""The numbers of a `Progress`."""
+
+
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """The tally after a batch, and the simplest candidate with a wrong claim."""
+    """How far a hunt has come.
 
-    tally: Tally
+    tried, claims, wrong   problems, claims of success, and wrong claims, not counting those of
+                           shrinking
+    ended                  number of times that the process ended: a crash, or an attempt that did
+                           not return
+    batch                  number of the next batch
+    best                   the simplest candidate with a wrong claim
+    """
+
+    seconds: float = 0.0
+    tried: int = 0
+    claims: int = 0
+    wrong: int = 0
+    ended: int = 0
+    batch: int = 0
     best: Candidate | None = None
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """The numbers by name."""
+        return chosen(self, COUNTS)
 
 
 def hunt(
@@ -115,30 +137,24 @@ def hunt(
     progress after every batch.
     """
     refuse_unknown_names([quarry.configuration.backend])
-    known = start or Progress(Tally())
-    before = known.tally.seconds
+    known = start or Progress()
+    before = known.seconds
     begun = time.monotonic()
     while time.monotonic() - begun < seconds:
         with Child("discreet.reports.hunt.search:serve", (quarry, known), 1) as child:
-            silence = STARTUP_SECONDS
             while (spent := time.monotonic() - begun) < seconds:
                 try:
-                    message = child.receive(min(silence, seconds - spent + GRACE_SECONDS))
+                    message = child.receive(min(STARTUP_SECONDS, seconds - spent + GRACE_SECONDS))
                 except (EOFError, TimeoutError):
-                    tally = known.tally
                     if time.monotonic() - begun < seconds:
-                        tally = replace(tally, batch=tally.batch + 1, ended=tally.ended + 1)
-                    known = replace(known, tally=tally)
+                        known = replace(known, batch=known.batch + 1, ended=known.ended + 1)
                     break
-                silence = STARTUP_SECONDS
                 if isinstance(message, Progress):
-                    now = time.monotonic() - begun
-                    known = replace(message, tally=replace(message.tally, seconds=before + now))
+                    known = replace(message, seconds=before + time.monotonic() - begun)
                     yield known
                 if watch is not None:
                     watch(int(min(spent, seconds)), int(seconds), _words(known))
-    spent = time.monotonic() - begun
-    yield replace(known, tally=replace(known.tally, seconds=before + spent))
+    yield replace(known, seconds=before + time.monotonic() - begun)
 
 
 def serve(send: Callable[[Any], None], quarry: Quarry, known: Progress) -> None:
@@ -150,9 +166,8 @@ def serve(send: Callable[[Any], None], quarry: Quarry, known: Progress) -> None:
 
 
 def _words(known: Progress) -> str:
-    tally = known.tally
     smallest = "" if known.best is None else f", simplest of {known.best.size[0]} numbers"
-    return f"{tally.tried} problems, {tally.claims} claims, {tally.wrong} wrong{smallest}"
+    return f"{known.tried} problems, {known.claims} claims, {known.wrong} wrong{smallest}"
 
 
 class _Hunt:
@@ -162,40 +177,29 @@ class _Hunt:
         self.known = known
         self._send = send
         self._quarry = quarry
+        self._able = capabilities()[quarry.configuration.backend]
         self._failures = [known.best] if known.best is not None else []
 
     def batch(self) -> None:
         """Try the next batch, and shrink its simplest finds."""
-        tally = self.known.tally
-        able = capabilities()[self._quarry.configuration.backend]
-        rng = np.random.default_rng([self._quarry.seed, tally.batch])
-        candidates = _drawn(able, self._failures, tally.batch % 4 == 3, rng)
-        claims = 0
-        tried = 0
-        finds = list[Find]()
-        for candidate in candidates:
-            problem = candidate.problem()
-            if problem is None or able.refusal(problem):
-                continue
-            tried += 1
-            solution = self._claimed(problem)
-            if solution is not None:
-                claims += 1
-                find = find_in(candidate, solution, self._quarry)
-                finds += [] if find is None else [find]
-        finds.sort(key=lambda each: each.candidate.size)
-        for find in finds[:_SHRUNK]:
-            self._take(self._shrunk(find.candidate))
-        self.known = replace(
-            self.known,
-            tally=replace(
-                tally,
-                tried=tally.tried + tried,
-                claims=tally.claims + claims,
-                wrong=tally.wrong + len(finds),
-                batch=tally.batch + 1,
-            ),
-        )
+        known = self.known
+        rng = np.random.default_rng([self._quarry.seed, known.batch])
+        finds = list[Candidate]()
+        for candidate in _drawn(self._able, self._failures, known.batch % 4 == 3, rng):
+            problem = self._served(candidate)
+            if problem is not None:
+                claim = self._claim(problem)
+                wrong = self._is_wrong(candidate, claim)
+                finds += [candidate] if wrong else []
+                known = replace(
+                    known,
+                    tried=known.tried + 1,
+                    claims=known.claims + (claim is not None),
+                    wrong=known.wrong + wrong,
+                )
+        self.known = replace(known, batch=known.batch + 1)
+        for find in sorted(finds, key=lambda each: each.size)[:_SHRUNK]:
+            self._take(self._shrunk(find))
 
     def _take(self, candidate: Candidate) -> None:
         best = self.known.best
@@ -203,7 +207,12 @@ class _Hunt:
             self.known = replace(self.known, best=candidate)
         self._failures = [*self._failures[-15:], candidate]
 
-    def _claimed(self, problem: Problem) -> Solution | None:
+    def _served(self, candidate: Candidate) -> Problem | None:
+        """Return the problem of a candidate; None without one that the backend serves."""
+        problem = candidate.problem()
+        return None if problem is None or self._able.refusal(problem) else problem
+
+    def _claim(self, problem: Problem) -> Solution | None:
         """Return the backend's answer, judged; None unless the backend claims success."""
         self._send(None)
         quarry = self._quarry
@@ -212,16 +221,14 @@ class _Hunt:
             return None
         return run.conclude(problem, attempt, quarry.options)
 
+    def _is_wrong(self, candidate: Candidate, claim: Solution | None) -> bool:
+        return claim is not None and find_in(candidate, claim, self._quarry) is not None
+
     def _shrunk(self, candidate: Candidate) -> Candidate:
         """Return the simplest candidate reached by removing parts while the claim stays wrong."""
-        size = candidate.size
-        able = capabilities()[self._quarry.configuration.backend]
         for smaller in simpler(candidate):
-            problem = smaller.problem() if smaller.size < size else None
-            if problem is None or able.refusal(problem):
-                continue
-            solution = self._claimed(problem)
-            if solution is not None and find_in(smaller, solution, self._quarry) is not None:
+            problem = self._served(smaller) if smaller.size < candidate.size else None
+            if problem is not None and self._is_wrong(smaller, self._claim(problem)):
                 return self._shrunk(smaller)
         return candidate
 
@@ -281,10 +288,6 @@ def _is_plain(problem: Problem) -> bool:
 def _excess(judged: Certificate) -> float:
     """Return the relative excess of the unrepaired answer over the budget."""
     term = judged.only
-    if term.perfect:
-        return judged.own_phi_residual
-    if term.budget == 0.0:
-        return term.own_leakage
-    if math.isinf(term.budget):
-        return 0.0
-    return term.own_leakage / term.budget - 1.0
+    if term.budget > 0.0:
+        return term.own_leakage_ratio - 1.0
+    return judged.own_phi_residual if term.perfect else term.own_leakage

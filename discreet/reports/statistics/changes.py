@@ -23,7 +23,6 @@ from statistics import median
 from discreet.backends.solution import Status
 from discreet.reports.measurements import Measurement, group_by
 from discreet.reports.statistics.aggregates import aa_ratios, noise_floor
-from discreet.reports.statistics.claims import claims_success
 from discreet.reports.statistics.trials import Trial, comparable, control_of, trials
 
 LARGE = 2.0
@@ -121,24 +120,14 @@ def changes_between(before: Sequence[Measurement], after: Sequence[Measurement])
     )
 
 
-def is_wrong(trial: Trial) -> bool:
-    """Return True if a claim of success is not certified, or if `verify` contradicts a
-    certificate.
-    """
-    return any(
-        row.contradictions or (claims_success(row.claimed) and not row.certified)
-        for row in trial.rows
-    )
-
-
 def _of_accuracy(pair: TrialPair) -> list[Change]:
     was, now = pair.before, pair.after
     statuses = f"{_statuses(was)} → {_statuses(now)}"
-    if is_wrong(now) and not is_wrong(was):
+    if now.wrong and not was.wrong:
         claimed = next(row.claimed for row in now.rows if not row.certified or row.contradictions)
         return [_change("wrong", now, f"claims {claimed!r}: {statuses}")]
     if was.success == now.success:
-        return [_change("better", now, statuses)] if is_wrong(was) and not is_wrong(now) else []
+        return [_change("better", now, statuses)] if was.wrong and not now.wrong else []
     if _by_chance(was, now):
         return []
     return [_change("better" if now.success else "worse", now, statuses)]

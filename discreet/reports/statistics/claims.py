@@ -19,7 +19,9 @@ from dataclasses import dataclass
 
 from discreet.backends.solution import Status
 from discreet.reports.measurements import Measurement, group_by
-from discreet.reports.statistics.trials import NOT_TRIED
+
+NOT_TRIED = frozenset({Status.UNSUPPORTED, Status.ABSENT})
+"""The backend does not serve the task, or is not installed: neither success nor failure."""
 
 
 def claims_success(claimed: str) -> bool:

@@ -15,6 +15,7 @@ from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.aggregates import fitting_shift, means, noise_floor
 from discreet.reports.statistics.agreement import agreements, summarise
 from discreet.reports.statistics.claims import (
+    NOT_TRIED,
     ClaimRecord,
     claim_records,
     claimed_leaks,
@@ -24,7 +25,6 @@ from discreet.reports.statistics.profiles import data_profiles, performance_prof
 from discreet.reports.statistics.ranking import CLASSES, ranking
 from discreet.reports.statistics.scaling import sweeps
 from discreet.reports.statistics.trials import (
-    NOT_TRIED,
     Trial,
     by_task,
     comparable,
@@ -106,12 +106,7 @@ def statistics_of(rows: Sequence[Measurement], control: float | None = None) -> 
     kept = [trial for trial in found if trial.kept]
     return {
         "summary": _summary(ordered, found, claims),
-        "ranking": [
-            {"contestant": rank.contestant, "tasks": rank.tasks, "solved": rank.solved}
-            | {"wrong": rank.wrong, "seconds_over_best": rank.seconds_over_best}
-            | dict(rank.classes)
-            for rank in ranking(found)
-        ],
+        "ranking": [rank.record for rank in ranking(found)],
         "claims": [plain(record) | {"correct_rate": record.correct_rate} for record in claims],
         "leaks": [
             {"contestant": row.label, "instance": row.instance, "gap": row.gap_target}

@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from discreet.reports.statistics.trials import Trial, by_task, labels_of
+from discreet.reports.statistics.trials import Trial, best_costs, by_task, labels_of
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def performance_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
     `at` holds ratios to the best time, ≥ 1.
     """
     table = by_task(found)
-    best = {task: min(trial.cost for trial in met.values()) for task, met in table.items()}
+    best = best_costs(table)
     solved = [task for task in table if math.isfinite(best[task])]
     profiles = []
     for name in labels_of(found):

@@ -8,10 +8,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from discreet.measures.mutual_information import MutualInformation
-from discreet.reports.statistics.claims import claims_success
-from discreet.reports.statistics.trials import Task, Trial, by_task, labels_of, timed
+from discreet.reports.statistics.trials import Task, Trial, best_costs, by_task, labels_of, timed
+from discreet.showing.data import chosen
 
 CLASSES = {
     "perfect": "budget 0",
@@ -37,9 +38,9 @@ class Rank:
     """A line of the ranking. A trial is solved if every repeat is certified.
 
     tasks, solved      tasks tried, and solved
-    wrong              tasks of which it claimed success without being certified
+    wrong              tasks of which it claimed success wrongly
     seconds_over_best  geometric mean of its seconds ÷ those of the fastest, over the tasks that it
-                       solved and whose times may be compared; nan without any
+                       solved and whose times may be compared; inf without any
     classes            class -> tasks solved and tried there, in words; None where none was tried
     """
 
@@ -50,13 +51,18 @@ class Rank:
     seconds_over_best: float
     classes: Mapping[str, str | None]
 
+    @property
+    def record(self) -> dict[str, Any]:
+        """Return plain values, each class under its own key."""
+        names = ("contestant", "tasks", "solved", "wrong", "seconds_over_best")
+        return chosen(self, names) | dict(self.classes)
+
 
 def ranking(found: Sequence[Trial]) -> tuple[Rank, ...]:
-    """A line for each configuration, in the order of tasks solved, then of wrong claims."""
-    met = by_task(timed(found))
-    best = {task: min(trial.cost for trial in own.values()) for task, own in met.items()}
+    """A line for each configuration, in the order of tasks solved, wrong claims and seconds."""
+    best = best_costs(by_task(timed(found)))
     ranks = (_rank(label, found, best) for label in labels_of(found))
-    return tuple(sorted(ranks, key=lambda rank: (-rank.solved, rank.wrong, rank.contestant)))
+    return tuple(sorted(ranks, key=lambda rank: (-rank.solved, rank.wrong, rank.seconds_over_best)))
 
 
 def _rank(label: str, found: Sequence[Trial], best: Mapping[Task, float]) -> Rank:
@@ -71,15 +77,11 @@ def _rank(label: str, found: Sequence[Trial], best: Mapping[Task, float]) -> Ran
         members = [trial for trial in own if class_of(trial) == name]
         solved = sum(trial.success for trial in members)
         classes[name] = f"{solved} of {len(members)}" if members else None
-    wrong = sum(
-        any(claims_success(row.claimed) and not row.certified for row in trial.rows)
-        for trial in own
-    )
     return Rank(
         label,
         len(own),
         sum(trial.success for trial in own),
-        wrong,
-        math.exp(fmean(ratios)) if ratios else math.nan,
+        sum(trial.wrong for trial in own),
+        math.exp(fmean(ratios)) if ratios else math.inf,
         classes,
     )

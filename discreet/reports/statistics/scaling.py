@@ -174,13 +174,13 @@ def sweeps(found: Sequence[Trial], noise: float = 1.0) -> tuple[SizeSweep, ...]:
     groups = group_by(
         alike, lambda trial: (trial.rows[0].entry, trial.rows[0].limit, trial.rows[0].gap_target)
     )
-    kinds = ("outcomes", "sensors", "alphabet")
-    made = [_sweep(size, key, own, noise) for size in kinds for key, own in groups.items()]
+    order = list(SIZES)
+    made = [_sweep(size, key, own, noise) for size in order for key, own in groups.items()]
     return tuple(
         sorted(
             (sweep for sweep in made if sweep.sizes >= 2),
             key=lambda s: (
-                kinds.index(s.size),
+                order.index(s.size),
                 -s.sizes,
                 not s.constrained,
                 -s.successes,

@@ -16,17 +16,13 @@ not depend on any of this: a certified answer counts wherever it was computed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from discreet.backends.solution import Status
 from discreet.lazy import cached_property
 from discreet.reports.measurements import Measurement, group_by
-
-NOT_TRIED = frozenset({Status.UNSUPPORTED, Status.ABSENT})
-"""The backend does not serve the task, or is not installed: neither success nor failure."""
-
+from discreet.reports.statistics.claims import NOT_TRIED, claims_success
 
 WITHIN = 0.05
 """Largest relative deviation of a control from the median at which a shared row is comparable."""
@@ -99,6 +95,16 @@ class Trial:
         return self.tried and all(row.answered and not row.violated for row in self.rows)
 
     @property
+    def wrong(self) -> bool:
+        """Return whether a claim of success is not certified, or `verify` contradicts a
+        certificate.
+        """
+        return any(
+            row.contradictions or (claims_success(row.claimed) and not row.certified)
+            for row in self.rows
+        )
+
+    @property
     def achieved(self) -> float:
         """Return the largest relative gap over the repeats."""
         return max(row.relative_gap for row in self.rows)
@@ -158,6 +164,11 @@ def timed(found: Iterable[Trial]) -> tuple[Trial, ...]:
 def labels_of(found: Iterable[Trial]) -> tuple[str, ...]:
     """Return the sorted labels of the configurations that were tried on any task."""
     return tuple(sorted({trial.label for trial in found if trial.tried}))
+
+
+def best_costs(met: Mapping[Task, Mapping[str, Trial]]) -> dict[Task, float]:
+    """Return the least cost of any configuration on each task of `by_task`."""
+    return {task: min(trial.cost for trial in own.values()) for task, own in met.items()}
 
 
 def by_task(found: Iterable[Trial]) -> dict[Task, dict[str, Trial]]:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import PureWindowsPath
 from typing import Any
 
-from discreet.backends.contract import Capabilities
+from discreet.backends.contract import Capabilities, Options
 from discreet.backends.registry import capabilities
 from discreet.errors import Absent, InputError
 from discreet.lazy import cached_property
@@ -57,12 +57,14 @@ class Instance:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One attempt to make. `skipped` is the reason why it does not run, or empty.
+    """One attempt to make for the study of that name. `skipped` is the reason why it does not run,
+    or empty.
 
     Key and versions describe the process that laid out the cells. They are sent with the cell to
     the process that runs it.
     """
 
+    study: str
     instance: Instance
     configuration: Configuration
     profile: AccuracyProfile
@@ -82,6 +84,11 @@ class Cell:
     def settings(self) -> dict[str, Any]:
         """Return all settings that the backend gets."""
         return {**self.configuration.settings, **self.extra}
+
+    @property
+    def options(self) -> Options:
+        """Return the options of the attempt."""
+        return Options(self.profile.gap, self.limits.time_limit, settings=self.settings)
 
     @cached_property
     def versions(self) -> dict[str, str]:
@@ -166,6 +173,7 @@ def cells_of(study: Study) -> Work:
     for repeat in range(study.repeats):
         batch = [
             Cell(
+                study.name,
                 instance,
                 each,
                 profile,
@@ -224,14 +232,10 @@ def _has_cells(
     configuration: Configuration, problem: Problem, able: Mapping[str, Capabilities]
 ) -> bool:
     """Return whether the study has cells of this configuration and problem: the backend serves the
-    budget, or a row states that it does not serve the measure.
+    budget, or a row states that it does not serve the measure, or several constraints.
     """
-    return serves(configuration, problem, able) or not _is_usual(problem)
-
-
-def _is_usual(problem: Problem) -> bool:
-    """Return whether the problem has one constraint, on mutual information."""
-    return problem.measures == (MUTUAL_INFORMATION,)
+    usual = problem.measures == (MUTUAL_INFORMATION,)
+    return not usual or serves(configuration, problem, able)
 
 
 def _skip_reason(

@@ -56,7 +56,7 @@ class Executor:
     form     how it is typed, in words
     typed    how it is typed, as a pattern
     library  the library it needs, and the extra of discreet that installs it
-    run      identifies this run of a study to its workers
+    run      identifies this run of a study to workers that outlive it
     pause    seconds between two checks whether a future is done
     """
 
@@ -152,7 +152,6 @@ class _Processes(Executor):
 
     def __init__(self, detail: str, folder: Path, limits: AttemptLimits) -> None:
         self._loky = _import(type(self))
-        self.run = uuid.uuid4().hex
         self._workers = int(detail) if detail else self._loky.cpu_count()
         self._held = contextlib.ExitStack()
         self._held.enter_context(warnings.catch_warnings())
@@ -260,7 +259,6 @@ class _Queue(Executor):
 
     def __init__(self, detail: str, folder: Path, limits: AttemptLimits) -> None:
         submitit = _import(type(self))
-        self.run = uuid.uuid4().hex
         self._here = detail == LOCAL
         self._folder = folder.resolve() / "jobs"
         self._jobs = list[_Job]()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.backends import isolated
-from discreet.backends.exchange.files import FORMATS, export, is_linear
+from discreet.backends.exchange.files import FORMATS, export, formats_of
 from discreet.errors import InputError
 from discreet.problems.certificate import Certificate
 from discreet.reports.measurements import landmarks
@@ -44,20 +44,21 @@ _IS_TABLE = marked(",".join(COLUMNS[:4]))
 
 @dataclass(frozen=True)
 class InstanceFile:
-    """A file of an instance, with its size, its SHA-256 and the certified bracket that it states,
-    if any.
-    """
+    """A file of an instance, and the certificate of the bracket that it states, if any."""
 
     instance: Instance
     path: Path
-    size: int
-    sha256: str
-    bracket: tuple[float, float] | None
+    certificate: Certificate | None
+
+    @property
+    def size(self) -> int:
+        """Return the number of bytes."""
+        return self.path.stat().st_size
 
     def record(self) -> dict[str, Any]:
         """Return this file's row of the table."""
         instance = self.instance
-        lower, upper = self.bracket or (None, None)
+        certificate = self.certificate
         values = landmarks(instance.problem) | {
             "name": instance.slug,
             "problem": instance.words,
@@ -65,9 +66,9 @@ class InstanceFile:
             "digest": instance.problem.digest,
             "file": self.path.name,
             "bytes": self.size,
-            "sha256": self.sha256,
-            "lower_bound": lower,
-            "upper_bound": upper,
+            "sha256": hashlib.sha256(self.path.read_bytes()).hexdigest(),
+            "lower_bound": certificate and certificate.lower,
+            "upper_bound": certificate and certificate.upper,
             "note": instance.note,
         }
         return {name: plain(values[name]) for name in COLUMNS}
@@ -101,27 +102,13 @@ def export_study(
     for done, instance in enumerate(instances):
         if watch is not None:
             watch(done, len(instances), instance.slug)
-        chosen = [name for name in formats_of(instance) if format_ in (None, name)]
+        chosen = [name for name in formats_of(instance.problem) if format_ in (None, name)]
         certificate = (
             isolated.solve_isolated(instance.problem).certificate if certify and chosen else None
         )
         for name in chosen:
             path = place / f"{instance.slug}{FORMATS[name].ending}"
             export(instance.problem, path, name, certificate=certificate, overwrite=overwrite)
-            files.append(_file(instance, path, certificate))
+            files.append(InstanceFile(instance, path, certificate))
     replace_file(table, csv_text(COLUMNS, (file.record().values() for file in files)))
     return files, left_out
-
-
-def formats_of(instance: Instance) -> list[str]:
-    """Return the names of the formats that can hold an instance."""
-    return [
-        name for name, form in FORMATS.items() if not form.linear or is_linear(instance.problem)
-    ]
-
-
-def _file(instance: Instance, path: Path, certificate: Certificate | None) -> InstanceFile:
-    bracket = None if certificate is None else (certificate.lower, certificate.upper)
-    with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return InstanceFile(instance, path, path.stat().st_size, digest, bracket)

@@ -42,6 +42,11 @@ class AttemptLimits:
     threads: int | None = 1
 
     @property
+    def time_limit(self) -> float | None:
+        """Return the time limit in seconds, or None without one."""
+        return self.time_seconds if math.isfinite(self.time_seconds) else None
+
+    @property
     def memory_bytes(self) -> int | None:
         """Return the memory limit in bytes, or None without one."""
         return None if math.isinf(self.memory_gib) else int(self.memory_gib * (1 << 30))

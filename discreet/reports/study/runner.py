@@ -7,7 +7,6 @@ lost again, the row reports it. No other cell is affected.
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 import statistics
@@ -21,7 +20,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from discreet.backends.attempts import Attempt
-from discreet.backends.contract import Options
 from discreet.backends.isolated import attempt_isolated
 from discreet.backends.process import belonging_to
 from discreet.backends.run import conclude
@@ -72,7 +70,6 @@ def estimated_seconds(cells: Iterable[Cell], rows: Iterable[Measurement]) -> flo
 
 
 def run_cells(
-    name: str,
     cells: Sequence[Cell],
     store: Store,
     known: Mapping[str, Measurement],
@@ -87,7 +84,7 @@ def run_cells(
     finished cells are kept.
     """
     started = time.perf_counter()
-    work = _Work(name, cells, store, known, watch, executor or Executor())
+    work = _Work(cells, store, known, watch, executor or Executor())
     missing = len(work.waiting)
     try:
         while work.left:
@@ -110,7 +107,6 @@ class _Work:
     beside   dictionary from a future to the largest number of cells that ran at the same time
     """
 
-    name: str
     cells: Sequence[Cell]
     store: Store
     known: Mapping[str, Measurement]
@@ -141,7 +137,7 @@ class _Work:
         while (cell := self._next(room)) is not None:
             self.tell(cell.title, cell)
             try:
-                future = self.executor.submit(run_cell, self.executor.run, self.name, cell)
+                future = self.executor.submit(run_cell, self.executor.run, cell)
             except DiscreetError:
                 raise
             except Exception as error:
@@ -190,7 +186,7 @@ class _Work:
         if not reason:
             raise self._fault(error) from None
         if cell.key in self.lost:
-            row = _failed_row(self.name, cell, f"{reason}, and again when the cell ran alone")
+            row = _failed_row(cell, f"{reason}, and again when the cell ran alone")
             self._keep(cell, replace(row, machine={}, commit=""), 1)
         else:
             self.lost.add(cell.key)
@@ -218,7 +214,7 @@ class _Work:
         self.watch(len(self.rows), len(self.cells), f"{several}{what}", left)
 
 
-def run_cell(run: str, study: str, cell: Cell) -> Measurement | DiscreetError:
+def run_cell(run: str, cell: Cell) -> Measurement | DiscreetError:
     """Return the row of a cell, with the host, its load and the control. This is called where the
     cell runs.
 
@@ -233,15 +229,15 @@ def run_cell(run: str, study: str, cell: Cell) -> Measurement | DiscreetError:
         control = list[float]()
         with belonging_to(run):
             control += [] if cell.skipped else [control_seconds()]
-            row = measure(study, cell)
+            row = measure(cell)
             control += [] if cell.skipped else [control_seconds()]
         return replace(row, host=platform.node(), load=busy, control_seconds=tuple(control))
     except FileError as error:
         return error
     except InputError as error:  # a setting of bad value
-        row = _failed_row(study, cell, str(error))
+        row = _failed_row(cell, str(error))
     except Exception as error:
-        row = _failed_row(study, cell, f"{type(error).__name__}: {error}", traceback.format_exc())
+        row = _failed_row(cell, f"{type(error).__name__}: {error}", traceback.format_exc())
     return replace(row, host=platform.node())
 
 
@@ -260,16 +256,13 @@ def _other_versions(cell: Cell) -> str:
     return next(told, "")
 
 
-def _failed_row(study: str, cell: Cell, message: str, trace: str = "") -> Measurement:
+def _failed_row(cell: Cell, message: str, trace: str = "") -> Measurement:
     """Return the row of a cell that has no answer for a reason other than its backend."""
     tried = Attempt(cell.configuration.backend, None, Status.FAILED, message, traceback=trace)
-    row = row_of(
-        study, cell, tried, conclude(cell.instance.problem, tried, Options(cell.profile.gap))
-    )
-    return replace(row, started=_now())
+    return replace(_judged(cell, tried), started=_now())
 
 
-def measure(study: str, cell: Cell, *, repeat_seconds: float = 0.6) -> Measurement:
+def measure(cell: Cell, *, repeat_seconds: float = 0.6) -> Measurement:
     """Return the row of one cell. A short attempt is repeated within `repeat_seconds` for its
     timings.
 
@@ -277,7 +270,7 @@ def measure(study: str, cell: Cell, *, repeat_seconds: float = 0.6) -> Measureme
     """
     begun = time.perf_counter()
     started = _now()
-    row = row_of(study, cell, *_attempt(cell, repeat_seconds))
+    row = _judged(cell, _attempt(cell, repeat_seconds))
     return replace(
         row, started=started, wall_seconds=0.0 if cell.skipped else time.perf_counter() - begun
     )
@@ -287,22 +280,18 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _attempt(cell: Cell, repeat_seconds: float) -> tuple[Attempt, Solution]:
-    limits = cell.limits
-    problem = cell.instance.problem
-    limit = limits.time_seconds if math.isfinite(limits.time_seconds) else None
-    options = Options(cell.profile.gap, limit, None, cell.settings)
-    memory = limits.memory_bytes if sys.platform == "linux" else None
+def _attempt(cell: Cell, repeat_seconds: float) -> Attempt:
+    backend = cell.configuration.backend
+    options = cell.options
     if cell.skipped:
-        tried = Attempt(cell.configuration.backend, None, Status.UNSUPPORTED, cell.skipped)
-        return tried, conclude(problem, tried, options)
+        return Attempt(backend, None, Status.UNSUPPORTED, cell.skipped)
     try:
-        tried = attempt_isolated(
-            problem,
-            cell.configuration.backend,
+        return attempt_isolated(
+            cell.instance.problem,
+            backend,
             options,
-            memory,
-            limits.threads,
+            cell.limits.memory_bytes if sys.platform == "linux" else None,
+            cell.limits.threads,
             repeat_seconds=repeat_seconds,
             environment=cell.configuration.environment,
         )
@@ -310,7 +299,10 @@ def _attempt(cell: Cell, repeat_seconds: float) -> tuple[Attempt, Solution]:
         raise FileError(f"{cell.title}: {error}; every cell finished before is kept") from None
     except InputError as error:
         raise InputError(f"{cell.title}: {error}") from None
-    return tried, conclude(problem, tried, options)
+
+
+def _judged(cell: Cell, tried: Attempt) -> Measurement:
+    return row_of(cell, tried, conclude(cell.instance.problem, tried, cell.options))
 
 
 def _leakages(judged: Certificate | None) -> dict[str, Any]:
@@ -333,7 +325,7 @@ def _leakages(judged: Certificate | None) -> dict[str, Any]:
     }
 
 
-def row_of(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measurement:
+def row_of(cell: Cell, tried: Attempt, solution: Solution) -> Measurement:
     """Return the row of an attempt and its verdict. A certified answer is also verified."""
     problem = cell.instance.problem
     instance = cell.instance
@@ -343,7 +335,7 @@ def row_of(study: str, cell: Cell, tried: Attempt, solution: Solution) -> Measur
     stakes = Stakes.of(problem)
     verified, faults = second_opinion(solution, cell.profile.gap) if certified else (None, [])
     return Measurement(
-        study=study,
+        study=cell.study,
         cell=cell.key,
         problem=instance.words,
         **{

@@ -195,27 +195,22 @@ def judge_submissions(
     for done, each in enumerate(found):
         if watch is not None:
             watch(done, len(found), each.instance.slug)
-        best = isolated.solve_isolated(each.instance.problem, time_limit=_limit(study))
+        best = isolated.solve_isolated(each.instance.problem, time_limit=study.limits.time_limit)
         for profile in study.profiles:
             rows.append(_row(study, program, each, profile, best))
             keep(rows[-1])
     return rows
 
 
-def _limit(study: Study) -> float | None:
-    seconds = study.limits.time_seconds
-    return seconds if math.isfinite(seconds) else None
-
-
 def _row(
     study: Study, program: str, found: Submission, profile: AccuracyProfile, best: Solution
 ) -> Measurement:
-    cell = Cell(found.instance, Configuration(program), profile, 0, study.limits, "")
+    cell = Cell(study.name, found.instance, Configuration(program), profile, 0, study.limits, "")
     solutions = list(_judge_submission(program, found, profile, best))
     solution = min(
         solutions, key=lambda each: (each.status is not Status.CERTIFIED, each.relative_gap)
     )
-    row = row_of(study.name, cell, _attempt(program, found, found.answer), solution)
+    row = row_of(cell, _attempt(program, found, found.answer), solution)
     key = hashlib.sha256(
         "\n".join((found.instance.problem.digest, program, repr(profile.gap))).encode()
     ).hexdigest()[:16]
