@@ -72,7 +72,7 @@ class Qics(Unlifted):
             1e-8,
             ("relative to the objective, which only the excess error enters"),
         ),
-        Tuned("tol_feas", _share, 1e-8, "a leak of tol_feas is not small beside a small budget"),
+        Tuned("tol_feas", _share, 1e-8, "a leak of tol_feas is not small next to a small budget"),
     )
 
     def lower(self, problem: Problem, options: Options) -> Lowered[_QicsModel, dict[str, Setting]]:
