@@ -190,10 +190,10 @@ def real(path: Path) -> Iterator[str]:
     yield (
         f"Kept in {kept} of {len(kept_ones)} trials. {TRAINING // 4:,} calibration people can "
         f"promise {min(least):.2g} to "
-        f"{max(least):.2g} nats at the least, by the rule that was tried first. The promise costs "
+        f"{max(least):.2g} nats or more, by the rule that was tried first. The promise costs "
         "at most "
-        f"{max(prices[False]):.4f} more error where the rule is no constant, and "
-        + (f"{max(prices[True]):.4f} where it is one." if prices[True] else "no rule is one.")
+        f"{max(prices[False]):.4f} more error where the rule is not constant, and "
+        + (f"{max(prices[True]):.4f} where it is." if prices[True] else "no rule is constant.")
     )
 
 

@@ -1,9 +1,9 @@
 """Runs the cells of tutorial.ipynb and stores what they show: `python docs/tutorial.py`; extras
 people, onnx.
 
-The cells share one namespace and an empty folder. What a cell prints is stored as text; the value
-of its last line as text and, if it has a card, a table or a figure, as HTML. A test runs the cells
-and compares the texts.
+The cells share one namespace and an empty folder. The output of a cell is stored as text. The value
+of its last line is stored as text and, if it has a card, a table or a figure, as HTML. A test runs
+the cells and compares the texts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Outputs = list[dict[str, Any]]
 
 
 def run(source: str, names: dict[str, Any], number: int) -> Outputs:
-    """What a cell of code shows, after running it among these names."""
+    """Run a cell of code in a namespace, and return its outputs."""
     tree = ast.parse(source)
     said = io.StringIO()
     outputs = Outputs()
@@ -49,12 +49,12 @@ def run(source: str, names: dict[str, Any], number: int) -> Outputs:
 
 
 def lines(text: str) -> list[str]:
-    """As notebooks store text."""
+    """Return text as notebooks store it: a list of lines."""
     return text.splitlines(keepends=True)
 
 
 def executed(notebook: dict[str, Any]) -> dict[str, Any]:
-    """The notebook with what its cells show now."""
+    """Return the notebook with the current outputs of its cells."""
     names: dict[str, Any] = {"__name__": "__main__"}
     cells = []
     number = 0

@@ -41,7 +41,7 @@ def test_one_split_end_to_end(load, tmp_path):
     assert named["ThresholdOptimizer", "aware", "equalized odds"].seconds > 0.0
     report.write(tmp_path / "people", rows)
     page = (tmp_path / "people.md").read_text(encoding="utf-8")
-    assert "On the fitted law 0 of " in page
+    assert "On the fitted law, 0 of " in page
     assert "kept in 2 of 2 splits" in page
     assert (tmp_path / "people-parity.svg").exists()
     # what was written is read again, and no split is done twice

@@ -246,7 +246,7 @@ def test_faults_of_a_site_are_found(tools, tmp_path, body, said):
 def test_a_folder_that_is_no_site_is_left_alone(tools, tmp_path, capsys):
     (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
     assert tools["make_site"].main(["--out", str(tmp_path)]) == 2
-    assert "holds something that is no site" in capsys.readouterr().err
+    assert "contains something other than a site" in capsys.readouterr().err
     assert (tmp_path / "mine.txt").exists()
 
 

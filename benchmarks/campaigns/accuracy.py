@@ -207,11 +207,11 @@ def _page(lines: Sequence[Line], seed: int) -> Section:
     ]
     text = f"""Written on {time.strftime("%Y-%m-%d", time.gmtime())} by `{command}`:
 `tilt` on problems of 2 to 5 private values, 2 to 5 guesses and 20 to 2,000 outcomes, with budgets from half of what the
-Bayes rule leaks (of one nat where that has no bound) down to 1e-4 of it. It is asked for a gap of 1e-12 under linear
-measures and of 1e-9 under all others. Gaps are certified, and relative to the error probability. *Repaired* are answers
+Bayes rule leaks (of one nat where that has no bound) down to 1e-4 of it. The requested gap is 1e-12 under linear
+measures and 1e-9 under all others. Gaps are certified, and relative to the error probability. *Repaired* are answers
 that the judge had to blend to keep the budget. Several secrets, of 2 or 3 values each, have a measure each, drawn at
-random; of all but the first three in ten must not leak at all. The last three lines have private values of probability
-1e-6 to 1e-13, zeros and integer masses (`benchmarks/campaigns/rare.py`). Milliseconds are of the processor, with the
+random; all except the first are under perfect privacy with probability 0.3. The last three lines have private values
+of probability 1e-6 to 1e-13, zeros and integer masses (`benchmarks/campaigns/rare.py`). Milliseconds are of the processor, with the
 judge."""
     return Section(
         "Accuracy under every measure of leakage",

@@ -147,11 +147,13 @@ def _head(run: Run) -> Iterable[Part]:
     day = time.strftime("%Y-%m-%d", time.gmtime())
     command = f"python benchmarks/campaign.py --seed {asked.seed}"
     yield f"""Written on {day} by `{command}`, whose processes together took {minutes:.0f} minutes.
-Asked for: a gap of {asked.gap:g}, within the seconds of the second table. `tilt` gets all kinds of problem but `small` and `chains`,
-and `sequence-form` only `chains`. Every other backend gets `small`, `measures`, `secrets`, `gains` and `catalog`. What *false* means is said in `benchmarks/campaigns/batches.py`: no
-tolerance excuses anything. *Unconfirmed* is a certificate that is not false, and of which the solution file proves less than
-it states.
-Gap: (upper − lower)/(upper + 2·10⁻⁶). Seconds are those of the backend's own steps, on a machine that did other work too."""
+Each backend is asked for a gap of {asked.gap:g} within the seconds of the second table. `tilt` gets all kinds of
+problem except `small` and `chains`, and `sequence-form` only `chains`. Every other backend gets `small`,
+`measures`, `secrets`, `gains` and `catalog`. `benchmarks/campaigns/batches.py`
+defines *false*, without any tolerance. A certificate is *unconfirmed* if it is not false but the solution file
+proves less than it states.
+Gap: (upper − lower)/(upper + 2·10⁻⁶). Seconds are the time of the backend's own steps, on a machine that also did
+other work."""
     yield f"```text\n{kinds}\n```"
     yield Facts("machine", list(described().items()))
     heads = ("backend", "seconds for a problem", "minutes of its processes", "libraries", "code")

@@ -41,51 +41,51 @@ def write(stem: Path, rows: Sequence[Row]) -> None:
 
 
 _NOTES = """How to read the tables. Every table of people is divided at random, once for each split; no method sees the
-held-out part. In the setting *blind* a rule sees the features; in *aware* it must also be told the group of
-each person that it treats. *Fitted error* and *leakage* are those of the rule under the calibrated
-probabilities of the fitted people, by the judge: parity as a difference of rates, equalized odds as information
-about the group given the truth, in nats. *Above the least* is the error less that of the best rule that leaks
-as much, which is certified. *Held-out* figures count people: wrong guesses, and the largest difference of rates
+held-out part. In the setting *blind* a rule sees the features; in *aware* it also needs the group of each person.
+*Fitted error* and *leakage* are the numbers of the judge for the rule, under the calibrated probabilities of the
+fitted people: parity as a difference of rates, equalized odds as information
+about the group given the truth, in nats. *Above the least* is the error minus the certified error of the best rule
+that leaks as much. *Held-out* figures count people: wrong guesses, and the largest difference of rates
 between groups (of the same truth, for equalized odds). *Over* counts the splits where that difference is above
-the tolerance, and in brackets those where it is so beyond doubt (95 %). Means over the splits that a method
-solved. ThresholdOptimizer takes the truths of the fitted people for their probabilities, so what it makes equal
-is not quite equal on the fitted law. `discreet, promised` is `ds.PrivateClassifier`, which keeps two fifths of
-the fitted people apart, and falls back to one guess for everybody where they are too few to show that the
-tolerance is kept. `Seldonian engine, promised` is a logistic regression by seldonian-engine 0.8.11, whose guesses are drawn. It
-keeps as many people apart for its safety test, with 5 % too, and otherwise has no solution.
+the tolerance, and in brackets the splits where this is shown at 95 %. Means are over the splits that a method
+solved. ThresholdOptimizer uses the truths of the fitted people as their probabilities, so the rates that it makes
+equal are not quite equal on the fitted law. `discreet, promised` is `ds.PrivateClassifier`, which keeps two fifths of
+the fitted people apart, and falls back to one guess for everyone if they are too few to show that the tolerance is
+kept. `Seldonian engine, promised` is a logistic regression by seldonian-engine 0.8.11, whose guesses are drawn. It
+keeps as many people apart for its safety test, also at 5 %, and returns no solution if the test fails.
 
-What is timed. Seconds are medians over the splits of processor time, on one core, of the fastest of three tries
+What is timed: seconds are medians over the splits of processor time, on one core, of the fastest of three tries
 (of one for ExponentiatedGradient, LinearPost through cvxpy and `discreet, promised`). All get the same arrays of
-probabilities, p(y given z), p(x given z) and p(x, y given z), which are at hand before. *discreet*:
+probabilities, p(y given z), p(x given z) and p(x, y given z), which are computed beforehand. *discreet*:
 `ds.design_rule`, from the checks of these arrays to a rule that can be saved, with its certificate.
 *ThresholdOptimizer*: `fit` at its defaults, with the scores as a fitted classifier. *Program of LinearPost*: the
-linear program stated in sparse matrices, solved by HiGHS through SciPy, with the multipliers that treat held-out
-people; without the random perturbation that its authors add to the probabilities. *LinearPost through cvxpy*: the
-same program as its authors publish it, perturbed and stated in cvxpy, but solved by HiGHS where they use Gurobi;
-it has a minute. ExponentiatedGradient and `discreet, promised` fit their classifiers in that time too. No method
-but discreet proves anything about its answer."""
+linear program stated in sparse matrices, solved by HiGHS through SciPy, with the multipliers that are needed for
+held-out people, but without the random perturbation that its authors add to the probabilities.
+*LinearPost through cvxpy*: the same program as its authors publish it, perturbed and stated in cvxpy, but solved by HiGHS where they use Gurobi;
+its time limit is a minute. The times of ExponentiatedGradient and `discreet, promised` include fitting their
+classifiers. No method but discreet proves anything about its answer."""
 
 
-_FITTED = """On the fitted law {better} of {count} answers err less than the certified least error at their leakage by
-  more than 1e-9. The others err up to {excess:.2g} more."""
+_FITTED = """On the fitted law, {better} of {count} answers have an error more than 1e-9 below the certified least
+  error at their leakage. The errors of the others exceed it by up to {excess:.2g}."""
 
-_PROMISED = """The promise is kept in {kept} of {count} splits: the held-out people do not show, at 95 %, more than
-  the tolerance. In {over} of them their own difference is above it. {constant} of the rules are constant, and
-  {lottery} make the same guess for some of the people by a lottery."""
+_PROMISED = """The promise is kept in {kept} of {count} splits: the held-out people do not show, at 95 %, a
+  difference above the tolerance. In {over} of them the observed difference is above it. {constant} of the rules
+  are constant, and {lottery} make the same guess for some of the people by a lottery."""
 
-_SAFE = """The Seldonian engine returns a model in {solved} of {count} splits, and no solution in the others. In {broken}
-  of them the held-out people show, at 95 %, more than the tolerance."""
+_SAFE = """The Seldonian engine returns a model in {solved} of {count} splits, and no solution in the others. In
+  {broken} of them the held-out people show, at 95 %, a difference above the tolerance."""
 
-_SLOWER = """How many times as long as discreet the others take to design a rule for {people:,} people, in the median of the
-splits and, in brackets, at the least:"""
+_SLOWER = """Time of the other methods relative to discreet to design a rule for {people:,} people: median over the
+splits and, in brackets, the smallest ratio:"""
 
 
 def _head(rows: Sequence[Row], stem: Path) -> list[Part]:
     splits = max((row.split for row in rows), default=-1) + 1
     day = time.strftime("%Y-%m-%d", time.gmtime())
     text = f"""Written on {day} by `python benchmarks/people_side_by_side.py --census PATH`, {splits} splits
-of each table. All rows are in [{stem.name}.csv]({stem.name}.csv). What a tolerance for a model is worth for
-people is the subject of [docs/theory.md, section 23](../docs/theory.md)."""
+of each table. All rows are in [{stem.name}.csv]({stem.name}.csv). [Theory, section 23](../docs/theory.md), explains
+how far a tolerance for a model also holds for people."""
     return [text, Facts("machine", list(described().items()))]
 
 

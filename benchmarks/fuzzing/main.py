@@ -119,8 +119,8 @@ def report(found: dict[str, Found], inputs: int, seed: int) -> Section:
         [
             f"**{total.total():,} inputs: {total['taken']:,} taken, {total['refused']:,} refused, "
             f"{wrong:,} findings.**",
-            f"Written on {day} by `{command}` with discreet {ds.__version__}. What a finding is, is "
-            "said in `benchmarks/fuzz.py`.",
+            f"Written on {day} by `{command}` with discreet {ds.__version__}. `benchmarks/fuzz.py` "
+            "defines what a finding is.",
             Table("", ("door", "inputs", "taken", "refused", "findings", "slowest (s)"), rows),
             Sentences(findings) if findings else None,
             limitations_section(_LIMITATIONS),

@@ -239,13 +239,13 @@ def _common(lower: float, upper: float) -> str:
     )
 
 
-_INTRODUCTION = """{count} problems of the study `hard` as {files} files ({megabytes} MB), for who writes or chooses
-a solver: exponential,
-second-order and power cones (CBF, and Clarabel's JSON) and linear programs (also MPS). They are made by one command,
+_INTRODUCTION = """{count} problems of the study `hard` as {files} files ({megabytes} MB), for authors and users of
+solvers: exponential, second-order and power cones (CBF, and Clarabel's JSON) and linear programs (also MPS). They are made by one command,
 `discreet export hard --study --out FOLDER` ([Test a solver](../docs/how-to/test-a-solver.md)).
 [instances.csv](instances.csv) lists every file with its SHA-256 and its certified bracket, whose relative width is at
-most {widest}. `discreet verify` was asked about all {count} and contradicts {contradicted}.
-[instances-solvers.csv](instances-solvers.csv) holds what each solver said, its seconds, and what the judge found.
+most {widest}. `discreet verify` checked all {count} and contradicts {contradicted}.
+[instances-solvers.csv](instances-solvers.csv) contains the claim of each solver, its seconds, and the result of the
+judge.
 
 This page comes from `python benchmarks/hard_instances.py --files FOLDER`."""
 
@@ -260,8 +260,8 @@ ECOS has no power
 cones."""
 
 _MANY = (
-    "Right of those tried; a wrong claim is an answer called optimal, or nearly so, that is "
-    "not right."
+    "Right answers of the instances tried. A wrong claim is an answer that is called optimal, or "
+    "nearly so, but is not right."
 )
 
 _WHICH = """{right} right, {wrong} claimed and wrong, {none} no claim and not right, {limit} time limit, {missing}
@@ -270,8 +270,8 @@ empty where a solver reads no such file. n private values, m guesses, N outcomes
 digits shown."""
 
 _MEASURED = """Python {python}, {versions}; processor time on shared cores. Digests and hashes are those of files
-made where elementary
-functions and decompositions round as here (fingerprint `{arithmetic}`); elsewhere last digits of numbers may differ,
+that were made with the same rounding of elementary functions and decompositions as here
+(fingerprint `{arithmetic}`); elsewhere last digits of numbers may differ,
 and with them the files."""
 
 

@@ -161,8 +161,9 @@ def _page(
     )
 
 
-_PEERS = """Other solvers on the same problems through backends of discreet, in the same run. Seconds are those of their own
-steps, without the judge; gap as the judge certifies it after repair; leakage and ‖ΦP‖∞ of their answer as it is."""
+_PEERS = """Other solvers on the same problems through backends of discreet, in the same run. Seconds are the time
+of their own steps, without the judge; the gap is certified by the judge after repair; leakage and ‖ΦP‖∞ are those
+of their answer before repair."""
 
 _ABLATION = """paper-single, ε = 0.01, warm `ds.solve` with judge, seconds; in brackets how many times faster than the line
 above. The first two lines run where numba cannot be imported; all but the last on one thread."""
@@ -173,10 +174,10 @@ def _head(day: str, machine: Mapping[str, str], seconds: float, *, quick: bool) 
     return [
         f"Measured on {day} in one run of {seconds / 60:.0f} minutes by `{command}`.",
         Facts("machine", list(machine.items())),
-        """Seconds are the median of warm runs, solving and judging together; *compile* is what the first took longer,
-with an empty cache of compiled code. Every row has a process of its own, whose peak memory is given (with
-building the problem), and in brackets the part that is no page of a file. BLAS has one thread. Gap: certified
-(upper − lower)/upper. Leakage ÷ budget: of what is returned.""",
+        """Seconds are the median of warm runs, solving and judging together; *compile* is the additional time of
+the first run, with an empty cache of compiled code. Every row has a process of its own, whose peak memory is given
+(including building the problem), and in brackets the part that is not pages of a file. BLAS has one thread. Gap is
+the certified (upper − lower)/upper. Leakage ÷ budget is that of the returned rule.""",
         *([_SMALL] if quick else []),
     ]
 

@@ -145,33 +145,34 @@ def _page(found: Found) -> Section:
 
 
 _PEOPLE = """Each person is an outcome: a point of a Gaussian mixture with two groups and two labels. Seconds are
-those of the fastest of some solves, with the judge. The reference writes the linear program with cvxpy and lets HiGHS
-solve it, in the same run."""
+those of the fastest of several solves, including the judge. The reference writes the linear program
+with cvxpy and lets HiGHS solve it, in the same run."""
 
 _SIZES = """`tilt` on a Gaussian mixture of 200,000 points with n = m private values and guesses, under half of what
-the Bayes rule leaks by the measure. Seconds, judge included, and in brackets how many times as long as mutual
-information took in its turn. Each was certified to 1e-9 unless it says otherwise."""
+the Bayes rule leaks by the measure. The table shows seconds, judge included, and in brackets the ratio to the time
+of mutual information, which was measured in turn. Each was certified to 1e-9 unless the table states otherwise."""
 
 _CURVES = """`discreet frontier` with at most 50 budgets, ends included, and the same budgets solved one by one: a random
-joint and a Gaussian mixture, processor time with the judge, in turn. A curve ends early where its bracket has no width
-left, as under linear measures of few outcomes. The last column is the bracket anywhere, of the height of the curve."""
+joint and a Gaussian mixture, processor time with the judge, in turn. A curve ends early if its bracket has no width
+left, as under linear measures with few outcomes. The last column is the largest width of the bracket, relative to
+the height of the curve."""
 
 _AGAINST = """`tilt` under mutual information takes {mean:.2f} times as long as at commit {commit}, in the geometric
 mean over {count} tasks of the study `quick`, and {largest:.2f} times at most: processor time of the two checkouts in
 turn (`benchmarks/against.py`)."""
 
 _STUDY = """The study `measures`: a random joint, a census, a chain of binary variables, the paper's sensor, a smart
-meter, the release of X itself, and three mixtures, the largest of 100,000 people. A cell says how many of the
+meter, the release of X itself, and three mixtures, the largest of 100,000 people. A cell shows how many of the
 problems the backend certified to a relative gap of 1e-9, the widest gap of its answers, and the geometric mean of its
-seconds over those it certified. Backends may have been asked about different problems; the picture of times is about
-one. A dash: the backend does not serve the measure."""
+seconds over those it certified. Backends may have been tried on different problems; the picture of times is about
+one problem. A dash means that the backend does not serve the measure."""
 
 
 def _head(found: Found) -> list[Part]:
     day = time.strftime("%Y-%m-%d", time.gmtime(found.started))
     minutes = f"{(time.time() - found.started) / 60:.0f} minutes"
     text = f"""Measured on {day} in one run of {minutes} by `python benchmarks/by_measure.py`.
-[How to choose a measure](../docs/how-to/choose-a-measure.md) says what each bounds. All rows are in
+[How to choose a measure](../docs/how-to/choose-a-measure.md) explains what each measure bounds. All rows are in
 [by-measure.csv](by-measure.csv)."""
     small = "**Small sizes: a trial run, in which no target is judged.**" * found.quick
     return [text, Facts("machine", list(described().items())), *filter(None, [small])]

@@ -55,12 +55,12 @@ def page(rows: Sequence[Measurement]) -> Section:
     summary = (
         f"{len(pairs)} releases of {len(PROJECTS)} projects, each in an environment of its own, on "
         f"{len({row.instance for row in rows})} problems; {len(answered)} releases gave answers. "
-        f"Asked for: a relative certified gap of "
+        f"Requested: a relative certified gap of "
         f"{rows[0].gap_target:g} within {rows[0].time_limit_seconds:g} s. The judge certified "
         f"{sum(row.certified for row in installed)} of {len(installed)} answers. Of "
         f"{sum(claims_success(row.claimed) for row in installed)} answers that a solver called "
-        f"optimal, {len(wrong)} were not: they broke the budget, or no gap within the one asked "
-        "for is proven of them."
+        f"optimal, {len(wrong)} were not: they broke the budget, or the requested gap could not "
+        "be proven for them."
     )
     return Section(
         "State of the solvers",

@@ -19,7 +19,7 @@ def diff(
         str,
         argument("BEFORE", "A folder of discreet bench, or a .parquet, .csv or .csv.gz file."),
     ],
-    after: Annotated[str, argument("AFTER", "The same of the later run.")],
+    after: Annotated[str, argument("AFTER", "The results of the later run, in the same form.")],
     format: Annotated[
         str, option("NAME", "markdown, or bmf: AFTER in Bencher's metric format.")
     ] = "markdown",

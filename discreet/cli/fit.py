@@ -40,22 +40,22 @@ Groups = Annotated[
     option("[COLUMN=]GROUP,...", "Whom the promise is about; others are left out.", "--groups"),
 ]
 PromiseKind = Annotated[
-    str, option("HOW", "exact, or asymptotic: for many people, and shorter.", "--promise")
+    str, option("HOW", "exact, or asymptotic: shorter limits, for many people.", "--promise")
 ]
 Rare = Annotated[str | None, option("HOW", "merge or exclude groups of few people.", "--rare")]
 RareBelow = Annotated[int, option("N", "People to fit on, below which a group is rare.")]
 Row = Annotated[
     str | None,
-    option("COLUMN", "Whose row each is, where people have several.", "--person"),
+    option("COLUMN", "Column that identifies a person, if people have several rows.", "--person"),
 ]
-Frontier = Annotated[bool, flag("Only say what errors to expect for which promise.", "--frontier")]
+Frontier = Annotated[bool, flag("Write only the errors to expect for each promise.", "--frontier")]
 FailIfConstant = Annotated[
     bool, flag("Exit with 1 if only a constant guess is shown.", "--fail-if-constant")
 ]
 PROSPECTS = ("prospects.svg", "prospects.json")
 Seed = Annotated[
     int | None,
-    option("N", "Makes the same rule again; its key is then no secret."),
+    option("N", "Makes the same rule again; its key is then not secret."),
 ]
 
 
@@ -170,7 +170,7 @@ def fit(
         as_json=as_json,
     )
     screen.say(
-        f"wrote {Path(out) / CARD} and {len(NAMES) - 1} files beside it, and {key_path(out)}, "
+        f"wrote {Path(out) / CARD} and {len(NAMES) - 1} files next to it, and {key_path(out)}, "
         "which is a secret"
     )
     if private.constant_ and fail_if_constant:

@@ -20,7 +20,7 @@ Budgets = Annotated[
     list[str] | None,
     option(
         "[COLUMN=]NATS",
-        "Budget of leakage in the unit of the measure; of each column by its name.",
+        "Leakage budget in the unit of the measure; COLUMN= sets it for one column.",
         "--leakage",
     ),
 ]

@@ -18,7 +18,7 @@ def plan(
     ] = "mutual-information",
     groups: Annotated[str, option("N|SHARES", "How many groups, or their shares.")] = "2",
     guesses: Annotated[str, option("N|SHARES", "How many guesses, or their shares.")] = "2",
-    truths: Annotated[str, option("N|SHARES", "The same of the truth, if it is given.")] = "2",
+    truths: Annotated[str, option("N|SHARES", "How many truths, or their shares.")] = "2",
     confidence: Confidence = 0.95,
     as_json: Json = False,
 ) -> None:

@@ -250,7 +250,7 @@ class PrivateClassifier(TwoClassifiers):
             )
         if share and not apart.size:
             raise InputError(
-                f"there are {chosen.size} people, of whom calibration={share:g} keeps nobody apart "
+                f"there are {chosen.size} people, of whom calibration={share:g} keeps no one apart "
                 "to show the promise on; give more people, or calibration=0 for a rule without a "
                 "promise"
             )

@@ -399,8 +399,8 @@ class Evaluation:
             )
         alone = ", each by itself" if len(parts) > 1 else ""
         return (
-            f"not shown for people, {sure}: the guess leaks {at_most}{alone}, which is no "
-            f"proof of {asked} {counted}"
+            f"not shown for people, {sure}: the guess leaks {at_most}{alone}, which does "
+            f"not prove {asked} {counted}"
         )
 
     def keeps(self, budget: float | Mapping[Any, float]) -> bool:

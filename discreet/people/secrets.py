@@ -1,7 +1,7 @@
-"""What is hidden: each sensitive column that has a budget, or all of them together.
+"""The secrets: each sensitive column that has a budget, or all of them together.
 
-What users pass is turned into the plural form here: one budget or one for each column, a column or
-a table of them.
+Users may pass one budget or one for each column, and one column or a table. Here both are converted
+to the form for several secrets.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Asked:
 
     @property
     def bound(self) -> bool:
-        """Whether there is any constraint."""
+        """True if there is any constraint."""
         return not self.budgets or not all(each.oblivious for each in self.budgets)
 
     def budgets_in(self, model: Problem) -> Sequence[LeakageBudget]:
@@ -62,10 +62,10 @@ class Asked:
 
 
 def asked_about(sizes: Mapping[Any, int], budget: Any, fraction: Any, measure: Any) -> Asked:
-    """What is asked for about secrets with so many labels, one value for all or one for each by
-    name. Raises InputError.
+    """Return the constraints on secrets with the given numbers of labels. Each option is one value
+    for all secrets, or one for each by name. Raises InputError.
 
-    The measure of a budget that names one is the default.
+    If a budget names a measure, that measure is the default.
     """
     if (budget is None) == (fraction is None):
         raise InputError("give one of budget= and fraction= (of what the plain rule leaks)")
@@ -114,8 +114,8 @@ def secrets_of(values: Any, people: int, *, by_column: bool) -> Secrets:
 
 
 def name_groups(secrets: Secrets, groups: Any) -> Secrets:
-    """The secrets with these groups, one list or one for each column by name: a group that nobody
-    has is among them, and the code of everybody else is −1. Raises InputError.
+    """Return the secrets with these groups, given as one list or as one for each column by name. A
+    group may be empty; people in no group have code −1. Raises InputError.
     """
     if not isinstance(groups, Mapping | None) and len(secrets) > 1:
         raise InputError("groups is one list; give a list for each sensitive column by its name")
@@ -128,24 +128,24 @@ def name_groups(secrets: Secrets, groups: Any) -> Secrets:
 
 def _among(labels: Labels, codes: Codes, wanted: Labels) -> tuple[Labels, Codes]:
     if len(set(wanted)) < max(2, len(wanted)):
-        raise InputError(f"groups is {list(wanted)}; name two different groups at least")
+        raise InputError(f"groups is {list(wanted)}; name at least two different groups")
     place = {label: code for code, label in enumerate(wanted)}
     return wanted, np.array([place.get(label, -1) for label in labels])[codes]
 
 
 def warnings_about_secrets(truths: Codes, secrets: Secrets) -> list[str]:
-    """Sentences about secrets that a guess cannot hide."""
+    """Return warnings about secrets that a guess cannot hide."""
     found = []
     for name, (labels, codes) in secrets.items():
         pairs = np.unique(truths * len(labels) + codes).size
         if truths.size >= _CHANCE and pairs == len(labels) == truths.max() + 1:
-            told = f"sensitive_features{about(name)} and y say the same of everybody"
+            told = f"sensitive_features{about(name)} and y are the same for everyone"
             found.append(f"{told}; a guess cannot hide what it is about")
     return found
 
 
 def among(secrets: Secrets) -> Codes:
-    """The people who belong to groups that a promise is about."""
+    """Return the people who belong to groups that a promise is about."""
     return np.flatnonzero(np.all([codes >= 0 for _, codes in secrets.values()], axis=0))
 
 
@@ -153,7 +153,7 @@ def join_rare(secrets: Secrets, fitted: Codes, rare: str, least: int) -> Secrets
     """The secrets whose groups of fewer than `least` fitted people are one group, `RARE`, or whose
     people have code −1.
 
-    The people on whom a promise is shown have no say in which groups are rare.
+    Which groups are rare does not depend on the people on whom a promise is shown.
 
     fitted: the people who are fitted on; rare: "merge" or "exclude". Raises InputError.
     """
@@ -188,7 +188,7 @@ def stated_budgets(asked: Mapping[str, Any]) -> dict[Any, LeakageBudget]:
 def stated_groups(
     labels: Labels, budgets: Mapping[Any, LeakageBudget]
 ) -> dict[Any, tuple[Any, ...]]:
-    """The groups that each budget of a rule is about, from what its columns are called
+    """Return the groups that each budget of a rule is about, from the names of its columns
     (`design.group_labels`).
     """
     found: dict[Any, dict[Any, None]] = {name: {} for name in budgets}

@@ -1,6 +1,6 @@
 """The rule of a solved table (`ds.Problem.from_frame`), for people who were not in it.
 
-The table's report says which cell a person belongs to, and which outcome stands in for a cell that
+The table's report says which cell a person belongs to, and which outcome represents a cell that
 was never seen (`SampleReport.outcome_of`); the solution says how to guess there. Coins are sticky:
 keyed hashes of a person's id, or without ids of what is seen of the person
 (`discreet.people.deployed`). Hidden columns are read only if they were seen.
@@ -54,7 +54,7 @@ class TableRule:
             )
         if samples is None:
             raise InputError(
-                "the problem was not made from a table, so nobody knows its cells; "
+                "the problem was not made from a table, so its cells are not known; "
                 "use Problem.from_frame"
             )
         if estimator is None:
@@ -68,11 +68,11 @@ class TableRule:
         self.possible_guesses = tuple(objects(self.guesses)[(estimator > 0.0).any(axis=1)])
 
     def outcome_of(self, table: Any) -> Placement:
-        """Which outcome each person belongs to, and who has no cell of their own."""
+        """Return the outcome to which each person belongs, and who has no cell of their own."""
         return self.samples.outcome_of(table)
 
     def predict_proba(self, table: Any) -> Array:
-        """The probabilities of the guesses [people, m], of which `predict` draws."""
+        """Return the probabilities of the guesses [people, m], from which `predict` draws."""
         return np.ascontiguousarray(self.estimator[:, self.outcome_of(table).outcomes].T)
 
     def predict(
@@ -81,7 +81,7 @@ class TableRule:
         """The guesses [people]. Coins are tossed by ids (a number or a text for each person), or
         afresh by a generator.
 
-        Without ids people of whom the same is seen share a coin.
+        Without ids, people with the same values in all columns that are seen share a coin.
         """
         chances = self.predict_proba(table)
 

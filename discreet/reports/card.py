@@ -50,7 +50,7 @@ def card_data(rule: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _draws(ties: Mapping[str, Any], ignore: Mapping[str, Any]) -> bool:
-    """Whether a coin decides for anybody; a constant rule ignores everybody towards one guess."""
+    """Return True if any guess is drawn; a constant rule makes one guess for everyone."""
     if ignore["probability"] == 1.0:
         return bool(max(ignore["towards"]) < 1.0)
     return bool(ties["points"] or ties["second"] or ignore["probability"] > 0.0)
@@ -63,7 +63,7 @@ def card_page(rule: Mapping[str, Any]) -> str:
     hidden, guessed = (" and ".join(map(str, asked.get(name) or ())) for name in ("hide", "guess"))
     what = "what the guess may reveal"
     if hidden and guessed:
-        what = f"the guess of {guessed} may reveal so much about {hidden}"
+        what = f"a limit on what the guess of {guessed} may reveal about {hidden}"
     budgets = asked_budgets(card)
     sections = [
         Section("What it does to people", _people(card)),

@@ -177,7 +177,7 @@ def _of_table(
     lacking = [key for key in ("hide", "guess") if key not in given]
     if lacking:
         raise InputError(
-            f"{brief(path)} is a table, and nobody said what to {lacking[0]}; write "
+            f"{brief(path)} is a table, and it is not stated what to {lacking[0]}; write "
             f"{path}:hide=COLUMN,guess=COLUMN, or "
             "give them with --set"
         )

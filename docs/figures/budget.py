@@ -84,7 +84,7 @@ elsewhere that of the system.
 
 @cache
 def sensor() -> ds.Problem:
-    """The paper's sensor."""
+    """The problem of the paper's sensor, at budget 0."""
     return ds.problems.paper_single(bins=BINS, budget=0.0)
 
 
@@ -186,12 +186,12 @@ def x_of(z: float) -> float:
 
 
 def y_of(density: float) -> float:
-    """Height of a density."""
+    """Return the y coordinate at which a density is drawn."""
     return FLOOR - (FLOOR - CEILING) * density / DENSEST
 
 
 def box(look: str, left: float, top: float, right: float, bottom: float, tone: int = 0) -> Shape:
-    """A rectangle."""
+    """Return a rectangle with the given corners."""
     return Shape(look, ((left, top), (right, top), (right, bottom), (left, bottom)), tone)
 
 
@@ -379,7 +379,7 @@ def drawings(states: Sequence[State]) -> dict[str, str]:
 
 
 def script(states: Sequence[State]) -> str:
-    """The text of budgets.js."""
+    """Return the text of `budgets.js`, which contains all states."""
     data = {"start": START, "style": SITE_STYLE, "drawings": drawings(states), "states": states}
     return (
         "/* Written by budget.py. */\nconst BUDGETS = "
@@ -388,7 +388,7 @@ def script(states: Sequence[State]) -> str:
 
 
 def main() -> None:
-    """Write both files."""
+    """Write `budgets.js` and `budget.svg` into this folder."""
     states = [state(step) for step in range(STEPS + 1)]
     for name, text in (("budgets.js", script(states)), ("budget.svg", still(states))):
         (HERE / name).write_text(text, encoding="utf-8")

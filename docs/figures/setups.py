@@ -76,12 +76,12 @@ def arrow(*places: Place, tone: int = PLAIN, dash: str = "") -> Pieces:
 
 
 def said(x: float, y: float, *lines: str, anchor: str = "middle", look: str = "soft") -> Pieces:
-    """Lines of words."""
+    """Return lines of text, one below the other."""
     return [Words(look, (x, y + 15.0 * k), line, anchor) for k, line in enumerate(lines)]
 
 
 def sources(y: float, private: str, public: str) -> Pieces:
-    """X and Y beside one another."""
+    """Return the boxes of X and Y, next to each other."""
     size = (206.0, 58.0)
     return [
         *box((0.27 * WIDTH, y), size, "X, private", (private,), PRIVATE),
@@ -281,11 +281,9 @@ def who_sees_what() -> tuple[float, Pieces, str]:
         ),
     ]
     words = (
-        "X and Y are told to nobody. Z is seen only by the rule, which the designer chose knowing "
-        "the model. Only the guess "
-        "passes to the public: to a user who takes it for Y, and an adversary who knows model and "
-        "rule and learns at most ε "
-        "about X."
+        "X and Y stay hidden. Only the rule sees Z; the designer, who knows the model, chose the "
+        "rule. Only the guess passes to the public: to a user who takes it for Y, and to an "
+        "adversary who knows the model and the rule and learns at most ε about X."
     )
     return 532.0, pieces, words
 
@@ -343,14 +341,14 @@ def people() -> tuple[float, Pieces, str]:
             (0.65 * WIDTH, 458.0),
             (318.0, 54.0),
             "Ŷ, the guess",
-            ("tells at most ε about X, with stated confidence",),
+            ("reveals at most ε about X, with stated confidence",),
             PUBLIC,
         ),
     ]
     words = (
-        "Most people of a table serve to design rules, the others to test them; the rule taken "
-        "runs on features alone, and "
-        "its guess tells at most the budget about X, with the stated confidence."
+        "Most people of a table serve to design rules, the others to test them. The chosen rule "
+        "needs only the features, and its guess reveals at most the budget about X, with the "
+        "stated confidence."
     )
     return 494.0, pieces, words
 
@@ -380,9 +378,9 @@ def over_time() -> tuple[float, Pieces, str]:
         PUBLIC,
     )
     words = (
-        "At every step the rule sees the readings and guesses until now, never those to come, and "
-        "guesses once. A reader of "
-        "all guesses learns at most one budget about the whole trajectory of X."
+        "At every step the rule sees the readings and guesses so far, but no later ones, and "
+        "guesses once. A reader of all guesses learns at most one budget about the whole "
+        "trajectory of X."
     )
     return 446.0, pieces, words
 

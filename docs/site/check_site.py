@@ -35,7 +35,7 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Called by the parser."""
+        """Collect the anchors, links and loaded files of a tag."""
         given = {name: value or "" for name, value in attrs}
         self.anchors.update(given[name] for name in ("id", "name") if name in given)
         self._skipped += tag in ("code", "script", "style", "pre")
@@ -46,11 +46,11 @@ class Page(HTMLParser):
                 self.loads.append(value)
 
     def handle_endtag(self, tag: str) -> None:
-        """Called by the parser."""
+        """Leave text that is not prose when its element ends."""
         self._skipped -= tag in ("code", "script", "style", "pre")
 
     def handle_data(self, data: str) -> None:
-        """Called by the parser."""
+        """Collect the text between tags."""
         if not self._skipped:
             self.words.append(data)
 
@@ -89,7 +89,7 @@ def complaints(site: Path) -> list[str]:
                 and anchor[0] != "/"
                 and anchor not in read(there).anchors
             ):  # a route of a script
-                found.append(f"{place} links to {link}: there is no such anchor")
+                found.append(f"{place} links to {link}, but the page has no such anchor")
     return found
 
 

@@ -120,7 +120,7 @@ def _state_forms(row: ET.Element) -> None:
 
 
 def _base(element: ET.Element) -> ET.Element:
-    """What scripts are attached to; else the element."""
+    """Return the element to which scripts are attached, or the element itself."""
     return _base(element[0]) if _tag(element) in _SCRIPTED else element
 
 
@@ -129,7 +129,7 @@ def _is_word(element: ET.Element) -> bool:
 
 
 def _is_name(element: ET.Element) -> bool:
-    """Whether it is the name of a function, alone or with scripts."""
+    """Return True for the name of a function, with or without scripts."""
     base = _base(element)
     if _tag(base) == "mrow" and len(base) == 1:
         return _is_name(base[0])
@@ -137,8 +137,8 @@ def _is_name(element: ET.Element) -> bool:
 
 
 def _spaced(row: list[ET.Element]) -> list[ET.Element]:
-    """A row with a thin space before and after names of functions where they stand beside letters
-    and numbers.
+    """Return the row with a thin space between names of functions and adjacent letters and
+    numbers.
     """
     spaced = list[ET.Element]()
     for each in row:
@@ -153,8 +153,8 @@ def _spaced(row: list[ET.Element]) -> list[ET.Element]:
 
 
 def _is_atom(element: ET.Element, operators: str) -> bool:
-    """Whether a name beside it keeps a space: from letters, numbers and some operators, not from
-    others or from spaces.
+    """Return True if an adjacent name needs a space: next to letters, numbers and some operators,
+    but not next to other operators or spaces.
     """
     base = _base(element)
     return (
@@ -173,7 +173,7 @@ def _pieces(root: ET.Element) -> list[ET.Element]:
     depth = 0
     for each in row:
         if _tag(each) == "mtext" and (each.text or "").isalpha():
-            # Text counts as space, and with it an operator alone would fill a piece.
+            # Text counts as space, so without this a piece could consist of a single operator.
             each.tag = f"{{{_SPACE}}}mi"
         parts[-1].append(each)
         if _tag(each) == "mo" and each.text:

@@ -1,8 +1,8 @@
 """Markdown as GitHub reads it, with formulas as MathML.
 
-The pages of docs/ are read on GitHub too, so the site must read them alike: CommonMark with tables,
-anchors of headings as GitHub makes them, formulas between dollars. markdown-it-py parses that;
-Pygments colours code; `formulas` turns TeX into MathML, which browsers draw without a script or a
+The pages of docs/ are read on GitHub too, so the site must parse them in the same way:
+CommonMark with tables, anchors of headings as GitHub makes them, formulas between dollars.
+markdown-it-py parses that; Pygments colours code; `formulas` turns TeX into MathML, which browsers draw without a script or a
 network.
 
 `{#name}` at the end of a heading gives it that anchor, and `{#name data-search-exclude}` also keeps
@@ -34,8 +34,8 @@ _BESIDE = re.compile(
     r"\(?<math [^>]*inline(?:(?!</math>).)*</math>[.,;:!?)]+|\(<math "
     r"[^>]*inline(?:(?!</math>).)*</math>"
 )
-"""A formula, or a piece of one, with the marks beside it, which browsers would begin or end a line
-with.
+"""A formula, or a piece of one, with adjacent punctuation, which browsers would otherwise put at
+the beginning or the end of a line.
 """
 _PAGE = re.compile(r"^(?![a-z]+:|//)([^#?]*)\.(?:md|ipynb)(?=$|[#?])")
 

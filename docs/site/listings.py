@@ -1,6 +1,6 @@
 """Files of code as pages with numbered, linkable lines, and folders as lists of them.
 
-They are no pages of the navigation and are not searched: the reference and the documentation link
+They are neither in the navigation nor in the search: the reference and the documentation link
 to their lines.
 """
 

@@ -46,7 +46,7 @@ _LINK = re.compile(r"""(\]\(|(?:href|src)=")([^)"\s]+)""")
 
 
 class SiteError(Exception):
-    """What is wrong and what to do, in a sentence."""
+    """An error whose message states in one sentence what is wrong and what to do."""
 
 
 class Pages:
@@ -197,7 +197,9 @@ def _outside_code(text: str, change: Callable[[str], str]) -> str:
 def build(out: Path) -> int:
     """Make the site in a folder, which is replaced; the number of its pages. Raises SiteError."""
     if out.exists() and not (out / "sitemap.xml").exists() and any(out.iterdir()):
-        raise SiteError(f"{out} holds something that is no site; name another folder with --out")
+        raise SiteError(
+            f"{out} contains something other than a site; name another folder with --out"
+        )
     if importlib.util.find_spec("zensical") is None:
         raise SiteError(
             "Zensical is not installed; run `pip install -c constraints.txt -e '.[site]'`"
@@ -237,7 +239,7 @@ def _run_zensical(stage: Path) -> None:
     if listed - pages:
         raise SiteError(
             f"the navigation of zensical.toml names {sorted(listed - pages)}, which "
-            "are no pages; take them out"
+            "do not exist; remove them"
         )
     if pages - listed:
         raise SiteError(

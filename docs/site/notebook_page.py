@@ -14,7 +14,7 @@ from typing import Any
 
 
 def page_of(path: Path) -> str:
-    """The page."""
+    """Return the notebook as a page of Markdown."""
     parts: list[str] = []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])

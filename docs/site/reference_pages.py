@@ -70,7 +70,7 @@ class Source:
         self.tree = cache(lambda path: ast.parse(path.read_text(encoding="utf-8")))
 
     def file(self, module: str) -> Path | None:
-        """The file of a module, None of what is no module of the project."""
+        """Return the file of a module; None if the project has no such module."""
         base = self._root.joinpath(*module.split("."))
         return next(
             (path for path in (base / "__init__.py", base.with_suffix(".py")) if path.is_file()),
@@ -344,7 +344,7 @@ def _kind(one: ast.arg) -> tuple[str, str]:
 
 
 def _annotated(node: ast.FunctionDef) -> str:
-    """What annotations say of parameters, as a list."""
+    """Return the descriptions in the annotations of parameters, as a list."""
     told = [(one.arg, _kind(one)[1]) for one in [*node.args.args, *node.args.kwonlyargs]]
     return "\n".join(f"- `{name}`: {_plain(words)}" for name, words in told if words)
 
@@ -396,10 +396,10 @@ def _list(lines: list[str], named: tuple[str, ...]) -> str:
 
 
 def _table(lines: list[str]) -> str:
-    """Aligned columns as a table: an indented line goes on with the last cell, or begins the second
-    after names alone.
+    """Return aligned columns as a table. An indented line continues the last cell; after a line with
+    only names, it begins the second cell.
 
-    What follows the columns is a paragraph.
+    Lines after the columns become a paragraph.
     """
     rows: list[list[str]] = []
     rest: list[str] = []

@@ -15,7 +15,7 @@ class GitHubMarkdown(Extension):
     """Replaces what Python-Markdown does with a page by `rendered`."""
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802
-        """Called by Python-Markdown."""
+        """Replace the parser; Python-Markdown calls this function."""
 
         def convert(source: str) -> str:
             found, md.toc_tokens = rendered(source)  # type: ignore[attr-defined]
@@ -25,5 +25,5 @@ class GitHubMarkdown(Extension):
 
 
 def makeExtension(**settings: Any) -> GitHubMarkdown:  # noqa: N802
-    """Called by Python-Markdown."""
+    """Return the extension; Python-Markdown calls this function."""
     return GitHubMarkdown(**settings)

@@ -306,7 +306,7 @@ def test_bad_input_is_one_sentence(place, tmp_path, more, complaint):
         ("x,m,1\ny,f,2\n", "2 people; give at least 3"),
         (
             "x,m,1\ny,f,2\nz,f,2\n",
-            "3 people, of whom calibration=0.1 keeps nobody apart",
+            "3 people, of whom calibration=0.1 keeps no one apart",
         ),
     ],
 )

@@ -86,8 +86,8 @@ def test_few_people_are_a_warning_in_one_sentence(people):
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("people.csv", "nobody said what to hide; write people.csv:hide=COLUMN,guess=COLUMN"),
-        ("people.csv:hide=sex", "nobody said what to guess"),
+        ("people.csv", "it is not stated what to hide; write people.csv:hide=COLUMN,guess=COLUMN"),
+        ("people.csv:hide=sex", "it is not stated what to guess"),
         ("people.csv:hide=sex,guess=incom", "no column 'incom' (did you mean 'income'?)"),
         ("people.csv:hide=sex,guess=age", "so it is a measurement and cannot be guessed"),
         (

@@ -206,7 +206,7 @@ def test_a_statement_says_which_budget_is_broken_and_splits_the_level_for_it():
     told = found.statement({"sex": 1.0, "region": found.secrets["region"].at_most * 0.99})
     assert told.startswith("not shown for people, 95 %: the guess leaks at most ")
     assert (
-        "about region, each by itself, which is no proof of the budgets of 1 nats about sex and "
+        "about region, each by itself, which does not prove the budgets of 1 nats about sex and "
         in told
     )
     assert set(found.about_each) == {

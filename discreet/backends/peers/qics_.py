@@ -71,7 +71,7 @@ class Qics(ProgramSolver["_Eliminated"]):
             1e-8,
             ("relative to the objective, which only the excess error enters"),
         ),
-        Tuned("tol_feas", _share, 1e-8, "a leak of tol_feas is not small beside a small budget"),
+        Tuned("tol_feas", _share, 1e-8, "a leak of tol_feas is not small next to a small budget"),
     )
 
     limits = ("max_iter", "max_time")

@@ -57,11 +57,11 @@ class TrustConstr(ProgramSolver[Program]):
         method_class="barrier",
         reach=(
             Reach(
-                ("10.6 s for 16,384 outcomes, and beside other work 10,000 do not end within 30 s"),
+                ("10.6 s for 16,384 outcomes; next to other work, 10,000 do not end within 30 s"),
                 5_000,
             ),
             Reach(
-                ("beside other work a point of the curve of 1,000 outcomes took more than 30 s"),
+                ("next to other work, a point of the curve of 1,000 outcomes took more than 30 s"),
                 64,
                 curves=True,
             ),
