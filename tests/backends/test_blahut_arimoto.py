@@ -10,6 +10,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from random_laws import random_joint
 
+from discreet import Constraint, InputError, Options, Problem, Status, solve
 from discreet.backends.blahut_arimoto.backend import BlahutArimoto
 from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes, Prices
 from discreet.backends.blahut_arimoto.plain import (
@@ -20,13 +21,7 @@ from discreet.backends.blahut_arimoto.plain import (
     uniform_start,
 )
 from discreet.backends.blahut_arimoto.proximal import ProximalSweep, proximal_sweeps
-from discreet.backends.contract import Options
-from discreet.backends.run import solve
-from discreet.backends.solution import Status
-from discreet.errors import InputError
 from discreet.problems import catalog
-from discreet.problems.constraint import Constraint
-from discreet.problems.problem import Problem
 
 SOLVER = "blahut-arimoto"
 

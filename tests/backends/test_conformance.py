@@ -26,18 +26,16 @@ from judging import lower_bound
 from left_out import LEFT_OUT
 from random_laws import random_joint
 
-from discreet.backends.contract import ACCURACY, COLUMNS, Kind, Options, Regime
-from discreet.backends.registry import availability, backend_names, capabilities, load_backend
-from discreet.backends.run import attempt, conclude, solve
-from discreet.backends.solution import Status
+from discreet import Constraint, Options, Problem, Status, solve
+from discreet.backends import Kind, Regime, availability, backend_names, capabilities, load_backend
+from discreet.backends.contract import ACCURACY, COLUMNS
+from discreet.backends.run import attempt, conclude
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.measures import GLeakage
 from discreet.measures.law import distance_from_private
 from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.problems import catalog
-from discreet.problems.constraint import Constraint
 from discreet.problems.duals import feasible_duals
-from discreet.problems.problem import Problem
 
 TIME_LIMIT = 120.0
 FALLEN_SHORT = 300

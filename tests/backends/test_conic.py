@@ -7,11 +7,9 @@ import math
 
 import pytest
 
+from discreet import InputError, Options, Status, solve
 from discreet.backends.conic import Conic
-from discreet.backends.contract import Options
-from discreet.backends.run import solve
-from discreet.backends.solution import Status
-from discreet.errors import Absent, InputError, Interrupted
+from discreet.errors import Absent, Interrupted
 from discreet.problems import catalog
 
 SOLVERS = [name for name in ("clarabel", "scs", "ecos") if importlib.util.find_spec(name)]

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from random_laws import random_joint
 
 import discreet as ds
+from discreet.backends import Answer, load_backend
 from discreet.backends import sweep as sweeping
 from discreet.backends.continuation import Known, predict_duals
-from discreet.backends.contract import Answer, Continuation, Options
-from discreet.backends.registry import load_backend
+from discreet.backends.contract import Continuation
 from discreet.backends.solution import Status
 from discreet.backends.sweep import Sweep
 from discreet.backends.tilt.backend import Tilt
-from discreet.problems.problem import Problem
 
 
 def known(problem, budgets):
@@ -32,7 +31,7 @@ def known(problem, budgets):
 
 def continued(problem, near, gap=1e-9):
     return Tilt().continue_from(
-        problem, Options(gap=gap), predict_duals(problem, near, problem.budget)
+        problem, ds.Options(gap=gap), predict_duals(problem, near, problem.budget)
     )
 
 
@@ -67,7 +66,7 @@ def test_continuation_declines_where_it_cannot_help():
 
 def models(seed, shape):
     joint = random_joint(seed, *shape, spread=0.3)
-    return Problem.from_joint(joint, 0.0)
+    return ds.Problem.from_joint(joint, 0.0)
 
 
 @given(
@@ -113,7 +112,7 @@ def test_under_linear_measures_the_chord_leads_to_the_vertex(measure, shape):
 )
 def test_many_outcomes_are_continued_under_every_measure(measure):
     joint = random_joint(3, 2, 2, 20000, spread=0.5)
-    problem = Problem.from_joint(joint, math.inf, measure=measure)
+    problem = ds.Problem.from_joint(joint, math.inf, measure=measure)
     sweep = Sweep(problem, "tilt", gap=1e-9)
     for share in (0.0, 1.0, 0.5, 0.25, 0.3):
         solution, _ = sweep.solve(share * problem.bayes_leakage)
@@ -123,12 +122,12 @@ def test_many_outcomes_are_continued_under_every_measure(measure):
 
 def test_several_secrets_are_continued_along_a_common_factor():
     joint = random_joint(3, 2, 2, 2, 20000, spread=0.5)
-    loss = Problem.from_joint(joint.sum(axis=0), 0.0).loss
+    loss = ds.Problem.from_joint(joint.sum(axis=0), 0.0).loss
     secrets = [
         ds.Constraint(joint.sum(axis=(1, 2)), 1.0),
         ds.Constraint(joint.sum(axis=(0, 2)), 1.0, "chi-square"),
     ]
-    problem = Problem(loss=loss, constraints=secrets)
+    problem = ds.Problem(loss=loss, constraints=secrets)
     problem = problem.with_budget([0.2 * leaks for leaks in problem.bayes_leakages])
     sweep = Sweep(problem, "tilt", gap=1e-9)
     for factor in (0.5, 1.0, 2.0, 1.3):

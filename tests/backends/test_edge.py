@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.problems import BlockProblem
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
@@ -171,7 +170,7 @@ def test_few_outcomes_in_blocks_are_solved_as_well_as_in_arrays(solved, seed):
     """
     arrays = solved(seed)
     problem = solved(seed).problem
-    blocks = ds.solve(BlockProblem.of(problem), "tilt", gap=1e-9)
+    blocks = ds.solve(ds.BlockProblem.of(problem), "tilt", gap=1e-9)
     assert blocks.status is arrays.status
     assert blocks.status in (ds.Status.CERTIFIED, ds.Status.INACCURATE)
     assert problem.p_z[blocks.rule.ties].all()

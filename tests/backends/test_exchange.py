@@ -19,9 +19,7 @@ import discreet as ds
 from discreet.backends.cones import ConeProgram
 from discreet.backends.exchange.files import FORMATS, is_linear, lift
 from discreet.backends.lowering import Program
-from discreet.errors import FileError, InputError
-from discreet.problems import catalog
-from discreet.problems.reduction import reduce
+from discreet.problems import catalog, reduce
 
 cp = pytest.importorskip("cvxpy")
 clarabel = pytest.importorskip("clarabel")
@@ -180,7 +178,7 @@ def test_equal_problems_give_equal_files_and_a_file_of_somebody_else_is_left_alo
         assert one.read_bytes() == two.read_bytes()
         ds.export(problem, one)  # its own file is replaced
         two.write_text("of somebody else", encoding="ascii")
-        with pytest.raises(FileError, match=two.name):
+        with pytest.raises(ds.FileError, match=two.name):
             ds.export(problem, two, name)
         ds.export(problem, two, name, overwrite=True)
 
@@ -194,16 +192,16 @@ def test_equal_problems_give_equal_files_and_a_file_of_somebody_else_is_left_alo
     ],
 )
 def test_what_cannot_be_written_is_refused_in_a_sentence(path, format_, said, tmp_path):
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(ds.InputError, match=said):
         ds.export(PROBLEMS["mutual-information"], tmp_path / path, format_)
     assert not (tmp_path / path).exists()
 
 
 def test_only_a_problem_in_memory_is_exported(tmp_path):
-    with pytest.raises(InputError, match=r"^str "):
+    with pytest.raises(ds.InputError, match=r"^str "):
         ds.export("problem.npz", tmp_path / "program.cbf")
 
 
 def test_too_few_variables_are_refused():
-    with pytest.raises(InputError, match="3 variables"):
+    with pytest.raises(ds.InputError, match="3 variables"):
         lift(PROBLEMS["perfect"], [1.0, 2.0, 3.0])

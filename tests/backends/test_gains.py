@@ -10,11 +10,9 @@ from random_laws import random_joint
 from scipy.optimize import linprog
 
 import discreet as ds
-from discreet.measures import GLeakage
-from discreet.measures.g_leakage import MinEntropyLeakage
-from discreet.problems.blocks import BlockProblem
+from discreet.measures import GLeakage, MinEntropyLeakage
+from discreet.problems import lattice_problem
 from discreet.problems.problem import Problem
-from discreet.problems.streams.lattice import lattice_problem
 from discreet.reports.second_opinion import contradictions
 from discreet.verification import verify
 
@@ -82,7 +80,7 @@ def test_it_is_certified_and_exactly_kept(case, backend):
 
 @pytest.mark.parametrize("case", ["all", "two of four", "actions"])
 def test_so_it_is_in_blocks(case):
-    problem = BlockProblem.of(drawn(case, 1, 3_000))
+    problem = ds.BlockProblem.of(drawn(case, 1, 3_000))
     solution = ds.solve(problem, "tilt")
     assert solution.status is ds.Status.CERTIFIED, solution
     found = verify(problem, solution)

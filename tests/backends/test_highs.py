@@ -7,16 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet import Constraint, InputError, Problem, Status, solve
 from discreet.backends.highs import METHODS
 from discreet.backends.lowering import Program
 from discreet.backends.parts import rows_by_private_value, whitened_rows
-from discreet.backends.run import solve
-from discreet.backends.solution import Status
-from discreet.errors import InputError
-from discreet.problems import catalog
-from discreet.problems.constraint import Constraint
-from discreet.problems.problem import Problem
-from discreet.problems.reduction import reduce
+from discreet.problems import catalog, reduce
 
 
 def random_problem(seed):

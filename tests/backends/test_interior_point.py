@@ -12,8 +12,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.tilt import newton, relation
 from discreet.backends.tilt.interior_point import _start, solve_interior
 from discreet.backends.tilt.model import model_of
-from discreet.problems import Problem, catalog
-from discreet.problems.constraint import LeakageBudget
+from discreet.problems import LeakageBudget, Problem, catalog
 
 
 def mixture(m, fraction):

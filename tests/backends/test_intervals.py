@@ -16,10 +16,8 @@ import discreet as ds
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
 from discreet.backends.continuous.newton import polish
 from discreet.backends.precision import Precision
-from discreet.errors import InputError
-from discreet.problems.continuous.density import Mixture
-from discreet.problems.continuous.model import ContinuousProblem, paper_continuous
-from discreet.problems.sensors.bins import NormalDensity
+from discreet.problems import Mixture, NormalDensity, paper_continuous
+from discreet.problems.continuous.model import ContinuousProblem
 
 P_XY = np.array([[0.3, 0.2], [0.15, 0.35]])
 GAP = 1e-8
@@ -297,11 +295,11 @@ def test_what_cannot_be_solved_is_refused():
     assert refused.message.startswith(
         "backend intervals does not serve outcomes in arrays; use one of: tilt"
     )
-    with pytest.raises(InputError, match=r"^int .*BlockProblem"):
+    with pytest.raises(ds.InputError, match=r"^int .*BlockProblem"):
         ds.solve(3)
-    with pytest.raises(InputError, match="estimator"):
+    with pytest.raises(ds.InputError, match="estimator"):
         solved(0.1).estimator  # noqa: B018
-    with pytest.raises(InputError, match="gap"):
+    with pytest.raises(ds.InputError, match="gap"):
         ds.solve(paper_continuous(0.1), gap=0.0)
 
 

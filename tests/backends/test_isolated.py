@@ -17,18 +17,11 @@ from command import environment
 from random_laws import random_joint
 from waiting import within
 
-from discreet.backends.contract import Options
-from discreet.backends.isolated import attempt_isolated, probe, solve_isolated
-from discreet.backends.registry import backend_names
-from discreet.backends.run import conclude, solve
-from discreet.backends.solution import Status
-from discreet.errors import InputError
-from discreet.problems.blocks import BlockProblem
-from discreet.problems.catalog.paper import paper_single
-from discreet.problems.causal.model import person_at_home
-from discreet.problems.constraint import Constraint
-from discreet.problems.continuous.model import paper_continuous
-from discreet.problems.problem import Problem
+from discreet import BlockProblem, Constraint, InputError, Options, Problem, Status, solve
+from discreet.backends import backend_names, probe, solve_isolated
+from discreet.backends.isolated import attempt_isolated
+from discreet.backends.run import conclude
+from discreet.problems import paper_continuous, paper_single, person_at_home
 
 posix = pytest.mark.skipif(os.name != "posix", reason="process groups and signals are POSIX")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="memory limits and /proc are Linux")

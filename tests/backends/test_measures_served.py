@@ -13,7 +13,6 @@ from random_laws import random_joint
 
 import discreet as ds
 from discreet.backends.run import attempt, conclude
-from discreet.backends.solution import Status
 from discreet.measures import GLeakage, Scope, measure_of
 from discreet.measures.registry import MEASURES
 from discreet.problems import catalog
@@ -46,7 +45,7 @@ def test_many_outcomes_are_answered_by_a_rule_under_every_measure(text):
     problem = free.with_budget(0.3 * min(2.0, free.bayes_leakage))
     for given in (problem, ds.BlockProblem.of(problem)):
         solution = ds.solve(given, "tilt")
-        assert solution.status is Status.CERTIFIED
+        assert solution.status is ds.Status.CERTIFIED
         assert isinstance(solution.rule, ds.OutcomeRule)
 
 
@@ -69,7 +68,7 @@ def test_only_mutual_information_has_densities_and_equivocations():
     with pytest.raises(ds.InputError, match="mutual information"):
         problem.with_budget(equivocation=0.1, measure="chi-square")
     continuous = ds.problems.paper_continuous(budget=0.01).with_budget(0.01, measure="chi-square")
-    assert ds.solve(continuous).status in {Status.UNSUPPORTED, Status.FAILED}
+    assert ds.solve(continuous).status in {ds.Status.UNSUPPORTED, ds.Status.FAILED}
 
 
 def test_a_damaged_constraint_is_refused_in_a_sentence(tmp_path):

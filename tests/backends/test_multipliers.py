@@ -10,16 +10,13 @@ import scipy.optimize
 from random_laws import random_columns, random_joint
 
 import discreet as ds
+from discreet.backends import Answer, Timings
 from discreet.backends.attempts import Attempt
-from discreet.backends.contract import Answer, Options
 from discreet.backends.multipliers import multipliers_of
 from discreet.backends.run import conclude, judge_answer
-from discreet.backends.solution import Timings
 from discreet.measures.registry import CONDITIONAL, MEASURES
+from discreet.problems import grouped_problem, lattice_problem
 from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
-from discreet.problems.streams.groups import grouped_problem
-from discreet.problems.streams.lattice import lattice_problem
 
 # p(x, x', y, z)
 JOINT = random_joint(5, 2, 3, 3, 20, spread=0.5)
@@ -149,7 +146,7 @@ def test_no_linear_program_is_solved_without_time_left(monkeypatch):
     for seconds, left in [(1.0, [4.0]), (5.0, []), (6.0, [])]:
         programs.clear()
         tried = Attempt("", answer, None, timings=Timings(solve_seconds=seconds))
-        assert conclude(problem, tried, Options(time_limit=5.0)).certificate is not None
+        assert conclude(problem, tried, ds.Options(time_limit=5.0)).certificate is not None
         assert programs == left
 
 
@@ -165,7 +162,10 @@ def test_rules_for_count_vectors_are_judged_without_an_impossible_value(tail):
         lattice = lattice_problem(law, prior, 5, 0.0, tail=tail)
         groups = grouped_problem([np.array([law] * 3), np.array([law] * 2)], prior, 0.0, tail=tail)
         guess = np.zeros((2, len(prior)))
-        return [*bracket_of(lattice, OutcomeRule(guess)), *bracket_of(groups, OutcomeRule(guess))]
+        return [
+            *bracket_of(lattice, ds.OutcomeRule(guess)),
+            *bracket_of(groups, ds.OutcomeRule(guess)),
+        ]
 
     more = np.insert(law, 1, 0.5, axis=0), np.insert(prior, 1, 0.0, axis=0)
     assert proven(*more) == pytest.approx(proven(law, prior), rel=1e-9)

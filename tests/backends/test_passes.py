@@ -10,18 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.backends.tilt import passes
-from discreet.backends.tilt.passes import (
-    SCREENED,
-    SHELLS,
-    TIES,
-    Pass,
-    _visit,
-    classify,
-    shell_top,
-)
+from discreet.backends.tilt.passes import SCREENED, SHELLS, TIES, Pass, _visit, classify, shell_top
 from discreet.numerics import label_strips
 from discreet.numerics.compiled import compiled_available
-from discreet.problems.outcomes import ArrayBlocks
+from discreet.problems import ArrayBlocks
 
 NUMBA = pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")
 BOTH = pytest.mark.parametrize(

@@ -14,14 +14,14 @@ from left_out import LEFT_OUT
 from random_laws import random_columns
 from test_conformance import problem_of, small
 
-from discreet.backends.contract import Options, Regime
+from discreet import Options, Status, solve
+from discreet.backends import Regime, backend_names, capabilities, load_backend
 from discreet.backends.highs import highs_options
 from discreet.backends.lowering import Program
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, native
 from discreet.backends.process import STARTUP_SECONDS, Child
-from discreet.backends.registry import backend_names, capabilities, load_backend, peers
-from discreet.backends.run import attempt, solve
-from discreet.backends.solution import Status
+from discreet.backends.registry import peers
+from discreet.backends.run import attempt
 from discreet.problems import catalog
 from discreet.reports.compare import default_configurations
 

@@ -20,7 +20,6 @@ from discreet.backends.tilt.program import is_linear, solve_by_sifting
 from discreet.judge import certify
 from discreet.measures import GLeakage
 from discreet.measures.registry import LINEAR
-from discreet.problems import Problem
 
 GAIN = [
     [1.0, 0.0, 0.3, 0.2, 0.1],
@@ -35,7 +34,7 @@ def random_problem(name, n, m, outcomes, seed, fraction):
     """At a share of what the Bayes rule leaks, or of 2 where that has no bound."""
     joint = random_joint(seed, n, m, outcomes, spread=0.5)
     text = str(GLeakage(np.array(GAIN)[:, :n])) if name == "g-leakage" else name
-    free = Problem.from_joint(joint, math.inf, measure=text)
+    free = ds.Problem.from_joint(joint, math.inf, measure=text)
     return free.with_budget(fraction * min(free.bayes_leakage, 2.0))
 
 
@@ -131,7 +130,7 @@ def test_a_tilt_that_is_too_far_is_replaced_by_that_of_few_outcomes(far, program
     rows = np.concatenate([whole.p_xz, whole.loss])
     sums = np.stack([rows[:, ~near & (label == guess)].sum(axis=1) for guess in (0, 1)], axis=1)
     rows = np.concatenate([rows[:, near], sums], axis=1)
-    free = Problem.of_rows(rows[:2], rows[2:], whole.terms)
+    free = ds.Problem.of_rows(rows[:2], rows[2:], whole.terms)
     problem = free.with_budget(0.99 * free.bayes_leakage)
     precision = Precision.of(problem, 1e-9)
     found = solve_by_sifting(problem, np.zeros((2, 2)), precision, gap=precision.bracket, far=far)

@@ -5,9 +5,8 @@ that are prices.
 import pytest
 from test_highs import record_solvers
 
+from discreet import InputError, solve
 from discreet.backends.highs import METHODS
-from discreet.backends.run import solve
-from discreet.errors import InputError
 from discreet.problems import catalog
 
 

@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 import discreet as ds
-from discreet.backends.solution import Status
 from discreet.measures import GLeakage, measure_of
 from discreet.numerics.double_double import Array
 
@@ -138,7 +137,7 @@ def test_optima_are_those_of_libqif(part):
         assert proven.upper == pytest.approx(optimum, rel=ALIKE, abs=ALIKE)
         own = ds.solve(problem, "qif")
         assert own.error_probability == pytest.approx(optimum, rel=ALIKE, abs=ALIKE)
-        assert own.status in {Status.CERTIFIED, Status.INACCURATE}
+        assert own.status in {ds.Status.CERTIFIED, ds.Status.INACCURATE}
 
 
 def test_solving_with_libqif_leaves_the_printing_of_arrays_alone():

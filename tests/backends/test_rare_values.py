@@ -10,16 +10,11 @@ import numpy as np
 import pytest
 from random_laws import random_joint
 
+from discreet import BlockProblem, Constraint, Problem, Status, solve, verify
 from discreet.backends.precision import Precision
-from discreet.backends.run import solve
-from discreet.backends.solution import Status
 from discreet.measures import GLeakage
 from discreet.measures.registry import MEASURES
-from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import Constraint
-from discreet.problems.problem import Problem
 from discreet.problems.reduction import without_known_secrets
-from discreet.verification import verify
 
 PARAMETERS = {
     "sibson": "sibson:alpha=2",

@@ -14,8 +14,6 @@ from discreet.backends.precision import Precision
 from discreet.backends.tilt.interior_point import _start, solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.newton import Newton, Targets
-from discreet.problems import Problem
-from discreet.problems.constraint import Constraint
 
 CONDITIONAL = "conditional-mutual-information"
 
@@ -31,9 +29,9 @@ def under(text, seed, fraction):
     """X is secret, under a share of what the Bayes rule leaks."""
     full, loss = drawn(seed)
     if text == CONDITIONAL:
-        free = Problem(full.sum(axis=1).transpose(1, 0, 2), loss, math.inf, measure=text)
+        free = ds.Problem(full.sum(axis=1).transpose(1, 0, 2), loss, math.inf, measure=text)
     else:
-        free = Problem(full.sum(axis=(1, 2)), loss, math.inf, measure=text)
+        free = ds.Problem(full.sum(axis=(1, 2)), loss, math.inf, measure=text)
     return free.with_budget(fraction * min(3.0, free.bayes_leakages[0]))
 
 
@@ -41,9 +39,11 @@ def several(seed, *constraints):
     """Secrets by number: X, W, and X given Y; with a share of what the Bayes rule leaks of each."""
     full, loss = drawn(seed)
     secrets = full.sum(axis=(1, 2)), full.sum(axis=(0, 2)), full.sum(axis=1).transpose(1, 0, 2)
-    free = Problem(
+    free = ds.Problem(
         loss=loss,
-        constraints=[Constraint(secrets[which], math.inf, text) for which, _, text in constraints],
+        constraints=[
+            ds.Constraint(secrets[which], math.inf, text) for which, _, text in constraints
+        ],
     )
     shares = [
         share * min(3.0, leaks)

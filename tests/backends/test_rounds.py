@@ -11,16 +11,14 @@ import pytest
 from block_cases import in_blocks, random_problem, watched
 from random_laws import random_joint
 
+from discreet import BlockProblem, Constraint, Problem, Status, solve
 from discreet.backends.precision import Precision
-from discreet.backends.run import solve
-from discreet.backends.solution import Status
 from discreet.backends.tilt import passes, rounds
 from discreet.backends.tilt.model import Point
 from discreet.backends.tilt.rounds import WorkLimits, first_retained, solve_in_rounds
 from discreet.backends.tilt.statement import rule_of
 from discreet.judge import certify
-from discreet.problems import Constraint, Problem, catalog
-from discreet.problems.blocks import BlockProblem
+from discreet.problems import catalog
 
 GAP = 1e-9
 

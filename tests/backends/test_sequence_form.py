@@ -13,9 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as ds
-from discreet.errors import FileError, InputError
-from discreet.problems.causal.model import CausalProblem
-from discreet.problems.causal.rule import CausalRule
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -349,9 +346,9 @@ def test_other_requests_are_refused_in_one_sentence():
         ),
     ]
     for call, message in cases:
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(ds.InputError, match=message):
             call()
-    with pytest.raises(FileError, match="guesses over time"):
+    with pytest.raises(ds.FileError, match="guesses over time"):
         ds.solve(problem).save("never.npz")
     large = ds.solve(ds.problems.person_at_home(7, budget=0.1), "sequence-form")
     assert large.status is ds.Status.UNSUPPORTED
@@ -365,8 +362,8 @@ def test_a_sequence_of_guesses_too_rare_to_be_told_is_not_private():
     """
     p_xz = np.array([[0.5, 1e-200], [0.5, 0.0]])
     loss = np.array([[0.1, 0.0], [0.2, 0.0]])
-    problem = CausalProblem(p_xz, loss, 0.0)
-    rule = CausalRule(problem.tree, [np.array([[[1.0, 1.0], [0.0, 1e-200]]])])
+    problem = ds.CausalProblem(p_xz, loss, 0.0)
+    rule = ds.CausalRule(problem.tree, [np.array([[[1.0, 1.0], [0.0, 1e-200]]])])
     judged = ds.certify(problem, rule).certificate
     assert judged.own_private_within == math.inf
     assert judged.private_within == 0.0
@@ -380,9 +377,9 @@ def test_a_loss_on_a_sequence_too_rare_to_be_told_is_in_the_upper_bound():
     p_xz = np.array([[0.5], [0.5]]).reshape(2, 1, 1)
     loss = np.zeros((2, 2, 1, 1))
     loss[1, 1] = 1e100
-    problem = CausalProblem(p_xz, loss, math.inf)
+    problem = ds.CausalProblem(p_xz, loss, math.inf)
     kernel = np.array([[[1.0], [1e-200]]])
     judged = ds.certify(
-        problem, CausalRule(problem.tree, [kernel, np.repeat(kernel, 2, axis=0)])
+        problem, ds.CausalRule(problem.tree, [kernel, np.repeat(kernel, 2, axis=0)])
     ).certificate
     assert judged.upper >= 1e-300

@@ -9,12 +9,9 @@ import pytest
 import scipy.optimize
 from random_laws import random_joint
 
-from discreet.backends.contract import Options
-from discreet.backends.run import solve
+from discreet import Options, Problem, Status, solve
 from discreet.backends.slsqp import Slsqp
-from discreet.backends.solution import Status
 from discreet.problems import catalog
-from discreet.problems.problem import Problem
 
 SMOOTH = ("mutual-information", "chi-square", "sibson:alpha=2.5", "pointwise-information")
 

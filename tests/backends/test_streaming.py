@@ -14,18 +14,17 @@ from block_cases import ADVERSARIAL, HARD, in_blocks, random_problem, watched
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet import BlockProblem, Problem, Status
 from discreet.backends import run
-from discreet.backends.solution import Status, derive_status
+from discreet.backends.solution import derive_status
 from discreet.backends.tilt import rounds
 from discreet.judge import certify
 from discreet.numerics.compiled import compiled_available
-from discreet.problems import Problem, weighted_mixture
-from discreet.problems.blocks import BlockProblem
+from discreet.problems import LeakageBudget, lattice_problem, weighted_mixture
 from discreet.problems.catalog.paper import paper_edges
-from discreet.problems.constraint import LeakageBudget, one_term
+from discreet.problems.constraint import one_term
 from discreet.problems.outcomes import Chunk
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, linear_conditional, paper_p_xy
-from discreet.problems.streams.lattice import lattice_problem
 from discreet.reports.tables import solution_facts
 
 GAP = 1e-9

@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 from random_laws import random_joint
 
+from discreet import BlockProblem, Problem, Status, solve
 from discreet.backends.precision import Precision
-from discreet.backends.run import solve
-from discreet.backends.solution import Status
 from discreet.backends.tilt import backend
 from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import Ending, Point, model_of
 from discreet.measures import GLeakage
-from discreet.problems import Problem, catalog
-from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import LeakageBudget
+from discreet.problems import LeakageBudget, catalog
 
 
 def at_fraction(problem, fraction):

@@ -14,7 +14,6 @@ from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.model import Point
 from discreet.backends.tilt.vertex import proven_width
 from discreet.judge import certify
-from discreet.problems import Problem
 
 SMOOTH = [
     "mutual-information",
@@ -28,7 +27,7 @@ SMOOTH = [
 
 def random_problem(name, n, m, outcomes, seed, fraction):
     joint = random_joint(seed, n, m, outcomes, spread=0.5)
-    free = Problem.from_joint(joint, math.inf, measure=name)
+    free = ds.Problem.from_joint(joint, math.inf, measure=name)
     return free.with_budget(fraction * free.bayes_leakage)
 
 

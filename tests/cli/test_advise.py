@@ -8,7 +8,6 @@ import command
 import pytest
 
 import discreet as ds
-from discreet.errors import InputError
 from discreet.reports.measurements import reference_measurements, write_csv
 from discreet.showing.numerals import span
 
@@ -76,7 +75,7 @@ def test_advice_among_those_that_may_be_used():
         json.loads(run(f"{problem} --among ipopt --json").stdout)["chosen"]["backend"] == "ipopt"
     )  # a peer, but named
     assert "there is no backend 'nobody'" in command.refused(f"advise {problem} --among nobody")
-    with pytest.raises(InputError, match="among "):
+    with pytest.raises(ds.InputError, match="among "):
         ds.advise(ds.problems.paper_single(bins=4), among=[])
 
 

@@ -23,9 +23,9 @@ from strategies import characters
 from waiting import within
 
 import discreet
+from discreet import InputError
 from discreet.backends import isolated, registry
 from discreet.cli.app import GROUPS
-from discreet.errors import InputError
 from discreet.reports import notation
 
 

@@ -10,10 +10,10 @@ import pytest
 from command import COMMAND, solving_here
 from judging import restated
 
+from discreet import save_problem
 from discreet.backends import run
-from discreet.files import save_problem
 from discreet.judge import certify
-from discreet.problems.catalog.paper import paper_single
+from discreet.problems import paper_single
 from discreet.reports.crosscheck.instances import select
 
 TWO = "--backends tilt,blahut-arimoto --size 3"

@@ -10,7 +10,6 @@ import pytest
 from command import refused, run, solving_here
 
 import discreet as ds
-from discreet.errors import FileError
 from discreet.reports.measurements import reference_measurements, write_csv
 from discreet.reports.study.store import Store
 from discreet.storage import writing
@@ -115,7 +114,7 @@ def test_a_study_of_somebody_else_is_left_alone():
     assert os.listdir("folder") == ["study.toml"]
     Path("locked").mkdir()
     os.mkfifo("locked/lock")
-    with pytest.raises(FileError, match="locked/lock"), Store(Path("locked")):
+    with pytest.raises(ds.FileError, match="locked/lock"), Store(Path("locked")):
         pass
     assert "was not made here" in refused("bench folder --reference", _csv("mine.csv"))
 
@@ -127,11 +126,11 @@ def _csv(name):
 
 def test_python_replaces_only_a_solution_unless_told():
     solution = ds.solve(ds.problems.paper_single(), "tilt")
-    with pytest.raises(FileError, match=r"mine .*overwrite=True"):
+    with pytest.raises(ds.FileError, match=r"mine .*overwrite=True"):
         solution.save("mine")
     solution.save("mine", overwrite=True)
     solution.save("mine")
-    with pytest.raises(FileError, match=r"mine .*overwrite=True"):
+    with pytest.raises(ds.FileError, match=r"mine .*overwrite=True"):
         solution.save("mine", overwrite=False)
 
 

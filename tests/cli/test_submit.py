@@ -9,7 +9,6 @@ import pytest
 from command import refused, run, solving_here
 
 import discreet as ds
-from discreet.backends.exchange.files import lift
 from discreet.reports.html import write_report
 from discreet.reports.measurements import read_csv
 from discreet.reports.published import publish
@@ -219,4 +218,4 @@ def test_what_cannot_be_done_is_one_sentence(words, name, said, place):
 def test_lifting_undoes_the_scale_of_columns(scale):
     problem = ds.problems.paper_single(bins=8, fraction=0.5)
     scaled = problem.bayes_estimator * scale * (1.0 + np.arange(problem.N))
-    np.testing.assert_allclose(lift(problem, scaled.ravel()), problem.bayes_estimator)
+    np.testing.assert_allclose(ds.lift(problem, scaled.ravel()), problem.bayes_estimator)

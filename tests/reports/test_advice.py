@@ -13,9 +13,8 @@ from advice_cases import ENTRIES, grid, row, sensor
 from random_laws import random_columns, random_joint
 
 import discreet as ds
-from discreet.backends.registry import load_backend
+from discreet.backends import load_backend
 from discreet.backends.solution import Status
-from discreet.errors import InputError
 from discreet.reports.advice.evidence import Features, Option, observations_of
 from discreet.reports.advice.prediction import POLICY, TimeModel, certainty
 
@@ -300,7 +299,7 @@ def test_peers_are_advised_only_if_asked(monkeypatch):
 
 @pytest.mark.parametrize(("gap", "seconds"), [(0.0, None), (1.5, None), (1e-9, 0.0), (1e-9, -1.0)])
 def test_bad_requests_are_refused(gap, seconds):
-    with pytest.raises(InputError, match=str(gap if seconds is None else seconds)):
+    with pytest.raises(ds.InputError, match=str(gap if seconds is None else seconds)):
         ds.advise(sensor(8), gap, seconds, reference=[])
 
 

@@ -9,7 +9,7 @@ import pytest
 from command import refused, run
 from measured import measurement
 
-from discreet.backends.solution import Status
+from discreet import Status
 from discreet.reports.difference import bencher_metrics
 from discreet.reports.measurements import write_csv
 from discreet.reports.statistics.changes import changes_between, is_wrong

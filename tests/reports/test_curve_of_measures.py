@@ -9,10 +9,8 @@ import pytest
 from random_laws import random_joint
 
 import discreet as ds
-from discreet.backends.solution import Status
 from discreet.backends.sweep import Sweep
-from discreet.measures import measure_of
-from discreet.measures.measure import Scope
+from discreet.measures import Scope, measure_of
 from discreet.measures.registry import CONDITIONAL, LINEAR, MEASURES
 from discreet.problems.envelope import Scale, envelope_of
 from discreet.reports.curve import IS_CURVE
@@ -105,7 +103,7 @@ def test_points_are_confirmed_by_exact_arithmetic(name):
     sweep = Sweep(problem, "tilt", gap=1e-9)
     for budget in budgets[1:-1:3]:
         solution, _ = sweep.solve(budget)
-        assert solution.status is Status.CERTIFIED
+        assert solution.status is ds.Status.CERTIFIED
         found, faults = second_opinion(solution, 1e-9)
         assert faults == []
         assert found.budget_kept

@@ -17,8 +17,8 @@ import pytest
 from command import environment, refused, solving_here
 from waiting import within
 
-from discreet.backends.solution import Status
-from discreet.errors import Absent, InputError
+from discreet import InputError, Status
+from discreet.errors import Absent
 from discreet.reports.measurements import read_csv
 from discreet.reports.study import executors, runner
 from discreet.reports.study.cells import cells_of

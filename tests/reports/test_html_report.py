@@ -13,8 +13,7 @@ import pytest
 from browser import Tab
 from measured import measurement
 
-from discreet.backends.solution import Status
-from discreet.errors import FileError, InputError
+from discreet import FileError, InputError, Status
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.html import report_numbers, report_page, write_report
 from discreet.reports.html.interactive import SCRIPTS, clean_rows

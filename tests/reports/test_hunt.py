@@ -11,14 +11,13 @@ import pytest
 from command import refused, run
 
 import discreet as ds
-from discreet.backends.contract import Options
 from discreet.backends.exchange.files import export_lines
 from discreet.measures import measure_of
+from discreet.reports import Configuration
 from discreet.reports.hunt import findings, search
 from discreet.reports.hunt.candidates import Candidate, drawn, mutated, simpler
 from discreet.reports.hunt.scripts import _FORMULAS, reproduced, script
 from discreet.reports.hunt.search import Find, Progress, Quarry, Tally, find_in
-from discreet.reports.measurements import Configuration
 
 MI = measure_of("mutual-information")
 CANDIDATE = Candidate.of(ds.problems.paper_single(bins=6, budget=0.001))
@@ -26,7 +25,7 @@ CANDIDATE = Candidate.of(ds.problems.paper_single(bins=6, budget=0.001))
 
 def quarry(backend, gap=1e-4, **settings):
     configuration = Configuration(backend, settings)
-    return Quarry(configuration, Options(gap, 5.0, settings=settings))
+    return Quarry(configuration, ds.Options(gap, 5.0, settings=settings))
 
 
 @pytest.fixture

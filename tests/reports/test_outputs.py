@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from discreet.errors import FileError
+from discreet import FileError
 from discreet.reports.outputs import MANIFEST, check_folder, replace_file, write_folder
 
 CONTENTS = {"a.txt": "one", "b.bin": b"\x00\xff"}

@@ -10,8 +10,7 @@ from dataclasses import replace
 import pytest
 from measured import measurement
 
-from discreet.backends.solution import Status
-from discreet.errors import FileError, InputError
+from discreet import FileError, InputError, Status
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from measured import measurement
 
-from discreet.backends.solution import Status
+from discreet import Status
+from discreet.reports.html import report_numbers
 from discreet.reports.measurements import reference_measurements
 from discreet.reports.statistics.aggregates import (
     PENALTIES,
@@ -28,7 +29,6 @@ from discreet.reports.statistics.claims import (
     failure_groups,
     reason_of,
 )
-from discreet.reports.statistics.numbers import report_numbers
 from discreet.reports.statistics.profiles import data_profiles, performance_profiles
 from discreet.reports.statistics.scaling import (
     WIDEST,

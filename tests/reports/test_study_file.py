@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import characters
 
-from discreet.backends.contract import Kind, Regime
-from discreet.backends.registry import backend_names, load_backend
-from discreet.errors import FileError, InputError
+from discreet import FileError, InputError
+from discreet.backends import Kind, Regime, backend_names, load_backend
 from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.problems.catalog import entries
 from discreet.problems.catalog.registry import FAMILIES

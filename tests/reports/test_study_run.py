@@ -14,9 +14,7 @@ import pytest
 from command import environment, run, solving_here
 from waiting import within
 
-from discreet import verification
-from discreet.backends.solution import Status
-from discreet.errors import FileError, InputError
+from discreet import FileError, InputError, Status, verification
 from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study
 from discreet.reports.study.runner import measure, run_cells
