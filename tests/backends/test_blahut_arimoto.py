@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from random_laws import random_joint
+from solving import certified
 
 from discreet import Constraint, InputError, Options, Problem, Status, solve
 from discreet.backends.blahut_arimoto.backend import BlahutArimoto
@@ -185,38 +186,12 @@ def test_a_tie_of_the_bayes_rule_is_settled_for_privacy():
 # --------------------------------------------------------------------------------------------------
 
 
-def several(seed):
-    """One to three constraints on two secrets: mutual information, also given Y, budgets from none
-    to perfect privacy.
-    """
-    rng = np.random.default_rng(seed)
-    m = int(rng.integers(2, 4))
-    outcomes = int(rng.integers(4, 16))
-    shape = (int(rng.integers(2, 4)), int(rng.integers(2, 4)), m, outcomes)
-    joint = random_joint(rng, *shape, spread=0.5)
-    loss = joint.sum(axis=(0, 1, 2)) - joint.sum(axis=(0, 1))
-    kinds = [
-        (joint.sum(axis=(1, 2)), "mutual-information"),
-        (joint.sum(axis=(0, 2)), "mutual-information"),
-        (joint.sum(axis=1).transpose(1, 0, 2), "conditional-mutual-information"),
-    ]
-    given = []
-    for k in rng.permutation(3)[: int(rng.integers(1, 4))]:
-        most = Problem(kinds[k][0], loss, math.inf, measure=kinds[k][1]).bayes_leakage
-        share = float(
-            rng.choice([0.0, 1e-3, 0.1, 0.5, 2.0, math.inf], p=[0.1, 0.2, 0.3, 0.2, 0.1, 0.1])
-        )
-        given.append(Constraint(kinds[k][0], share * most, kinds[k][1]))
-    return Problem(loss=loss, constraints=given)
-
-
 def test_one_guess_and_slack_budgets_need_no_sweep():
     joint = random_joint(1, 2, 3, 4)
     loss = np.full((1, 4), 0.1)
     for rows in (joint.sum(axis=1), joint.sum(axis=0)):
         given = [Constraint(joint.sum(axis=1), 0.1), Constraint(rows, 0.1)]
-        solution = solve(Problem(loss=loss * joint.sum(axis=(0, 1)), constraints=given), SOLVER)
-        assert solution.status is Status.CERTIFIED
+        solution = certified(Problem(loss=loss * joint.sum(axis=(0, 1)), constraints=given), SOLVER)
         assert solution.iterations == 0
 
 

@@ -12,6 +12,7 @@ from block_cases import random_problem
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_laws import random_joint
+from solving import certified
 
 import discreet as ds
 from discreet.backends.precision import Precision
@@ -159,8 +160,7 @@ def test_with_two_values_and_guesses_no_iteration_is_needed(name, fraction):
         if name == "random"
         else catalog.build(name, fraction=fraction)
     )
-    best = ds.solve(problem, "tilt")
-    assert best.status is ds.Status.CERTIFIED
+    best = certified(problem, "tilt")
     assert best.iterations == 0
 
 
@@ -174,8 +174,7 @@ def test_a_heavy_tie_of_many_alike_outcomes_is_as_good_as_any():
         at, _ = solve_interior(model_of(problem, precision), gap=1e-10, max_iterations=iterations)
         found = crossed(problem, at)
         assert proven_width(problem, found, Precision.of(problem, 1e-10)) <= 1e-10
-    best = ds.solve(problem, "tilt")
-    assert best.status is ds.Status.CERTIFIED
+    best = certified(problem, "tilt")
     assert best.iterations == 0
 
 
@@ -185,8 +184,7 @@ def test_the_width_of_a_vertex_is_relative_to_its_own_error():
     """
     problem = catalog.build("near-deterministic", n=2, m=5, N=10, fraction=0.3, seed=81262)
     assert problem.bayes_error < 1e-8
-    best = ds.solve(problem, "tilt")
-    assert best.status is ds.Status.CERTIFIED
+    best = certified(problem, "tilt")
     assert best.error_probability > 1e-2
     assert best.iterations <= 10
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 from random_laws import random_columns, random_joint
+from solving import certified
 
 import discreet as ds
 from discreet.backends import Answer, Timings
@@ -27,8 +28,7 @@ NAMES = [name + PARAMETERS.get(name, "") for name in MEASURES]
 
 def own_gap(problem):
     """Of the optimal estimator, without the duals with which it was found."""
-    solution = ds.solve(problem, "tilt", gap=1e-9)
-    assert solution.status is ds.Status.CERTIFIED, solution
+    solution = certified(problem, "tilt", gap=1e-9)
     return float(
         judge_answer(problem, Answer(np.asarray(solution.estimator))).certificate.relative_gap
     )

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_laws import random_joint
+from solving import certified
 
 import discreet as ds
 from discreet.backends.precision import Precision
@@ -99,8 +100,7 @@ def test_the_rounds_of_a_linear_measure_take_no_iteration_of_the_interior_point(
     free = ds.problems.mixture(
         n=values, m=values, N=40_000, budget=math.inf, measure="total-variation"
     )
-    solution = ds.solve(free.with_budget(0.4 * free.bayes_leakage), "tilt", gap=1e-12)
-    assert solution.status is ds.Status.CERTIFIED
+    solution = certified(free.with_budget(0.4 * free.bayes_leakage), "tilt", gap=1e-12)
     assert solution.iterations == 0
 
 
@@ -180,8 +180,7 @@ def test_a_program_without_a_solution_ends_by_a_bound(monkeypatch):
 
     monkeypatch.setattr(program, "_solution", watched)
     free = ds.problems.mixture(n=4, m=4, N=60_000, budget=math.inf, measure="parity-difference")
-    solution = ds.solve(free.with_budget(0.3 * free.bayes_leakage), "tilt", gap=1e-12)
-    assert solution.status is ds.Status.CERTIFIED
+    certified(free.with_budget(0.3 * free.bayes_leakage), "tilt", gap=1e-12)
     assert "kObjectiveBound" in without
 
 
@@ -201,7 +200,7 @@ def test_a_program_that_cycles_is_given_up(monkeypatch):
     monkeypatch.setattr(program, "_solution", watched)
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
     problem = importlib.import_module("campaigns.instances").drawn("secrets", 1, 2177)[1]
-    assert ds.solve(problem, "tilt").status is ds.Status.CERTIFIED
+    certified(problem, "tilt")
     assert max(pivots) <= 2.0 * program._PIVOTS
 
 

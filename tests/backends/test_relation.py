@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from random_laws import random_joint
+from solving import certified
 from test_measures_served import NAMES
 
 import discreet as ds
@@ -33,23 +34,6 @@ def under(text, seed, fraction):
     else:
         free = ds.Problem(full.sum(axis=(1, 2)), loss, math.inf, measure=text)
     return free.with_budget(fraction * min(3.0, free.bayes_leakages[0]))
-
-
-def several(seed, *constraints):
-    """Secrets by number: X, W, and X given Y; with a share of what the Bayes rule leaks of each."""
-    full, loss = drawn(seed)
-    secrets = full.sum(axis=(1, 2)), full.sum(axis=(0, 2)), full.sum(axis=1).transpose(1, 0, 2)
-    free = ds.Problem(
-        loss=loss,
-        constraints=[
-            ds.Constraint(secrets[which], math.inf, text) for which, _, text in constraints
-        ],
-    )
-    shares = [
-        share * min(3.0, leaks)
-        for (_, share, _), leaks in zip(constraints, free.bayes_leakages, strict=True)
-    ]
-    return free.with_budget(shares if len(shares) > 1 else shares[0])
 
 
 def lowered(problem):
@@ -98,5 +82,4 @@ def test_budgets_at_the_edge_of_double_precision_are_certified(text):
     constraint.
     """
     for budget in (0.0, 1e-14, 1e-12, 50.0):
-        solution = ds.solve(under(text, 3, 0.5).with_budget(budget), "tilt")
-        assert solution.status is ds.Status.CERTIFIED, (budget, solution.message)
+        certified(under(text, 3, 0.5).with_budget(budget), "tilt")

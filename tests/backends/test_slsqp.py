@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 from random_laws import random_joint
+from solving import certified
 
 from discreet import Options, Problem, Status, solve
 from discreet.backends.slsqp import Slsqp
@@ -68,6 +69,7 @@ def test_iterations_that_lead_nowhere_end(monkeypatch):
 )
 def test_without_constraint_a_tiny_error_probability_is_found(parameters):
     """SLSQP found it on some machines only: its rounding errors are multiplied by costs of 1e9."""
-    solution = solve(catalog.build("near-deterministic", budget=math.inf, **parameters), "slsqp")
-    assert solution.status is Status.CERTIFIED
+    solution = certified(
+        catalog.build("near-deterministic", budget=math.inf, **parameters), "slsqp"
+    )
     assert solution.iterations == 0

@@ -9,16 +9,10 @@ import math
 
 import numpy as np
 import pytest
-from random_laws import random_joint
 
 import discreet as ds
 from discreet.backends.tilt import rounds
 from discreet.backends.tilt.model import model_of
-
-
-def model(seed, shape):
-    joint = random_joint(seed, *shape, spread=0.5)
-    return ds.Problem.from_joint(joint, 0.0)
 
 
 def grid(curve):

@@ -171,12 +171,6 @@ def test_the_scripts_write_no_number_and_know_no_scale():
         ), name
 
 
-def legend(content):
-    """The names in the legend of a content that has a figure, with their tones."""
-    figure = content.get("figure") if isinstance(content, dict) else None
-    return [(name, tone) for name, _, tone in figure["keys"]] if figure else []
-
-
 def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path):
     page = write_report(ROWS, tmp_path / "page.html")
     assert MARK in page.read_text(encoding="utf-8")
