@@ -5,6 +5,7 @@ itself.
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -23,9 +24,12 @@ from discreet.reports.study import runner
 __all__ = [
     "COMMAND",
     "Said",
+    "done",
     "environment",
     "files_limited_to",
     "process",
+    "python",
+    "recorded",
     "refused",
     "run",
     "solving_here",
@@ -63,6 +67,18 @@ def run(line="", *more):
         COMMAND.main([*line.split(), *more], "discreet")
     said = (stream.buffer.getvalue().decode("utf-8") for stream in (out, complaints))
     return Said(int(end.value.code or 0), *said)
+
+
+def done(line, *more, code=0):
+    """The output of a command line that must end with this exit code."""
+    said = run(line, *more)
+    assert said.exit_code == code, said.output
+    return said
+
+
+def recorded(line, *more, code=0):
+    """The JSON that such a command line prints."""
+    return json.loads(done(line, *more, code=code).stdout)
 
 
 @contextmanager
@@ -132,3 +148,9 @@ def process(line, **options):
         env=environment(),
         **options,
     )
+
+
+def python(code):
+    """What a program prints that Python runs in a process of its own."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -2,13 +2,11 @@
 stay in proportion.
 """
 
-import math
-
 import numpy as np
 import pytest
 from random_laws import random_joint
 from scipy.optimize import linprog
-from solving import certified
+from solving import certified, of_secrets
 
 import discreet as ds
 from discreet.measures import GLeakage, MinEntropyLeakage
@@ -146,12 +144,7 @@ def test_counts_of_sensors_with_a_rare_entry_are_solved():
 def test_several_constraints_may_have_it():
     # x and x' are uniform
     joint = np.random.default_rng(4).dirichlet(np.ones(2 * 24), 4).reshape(2, 2, 2, 24) / 4.0
-    constraints = [
-        ds.Constraint(joint.sum(axis=(1, 2)), 0.0, "min-entropy-leakage"),
-        ds.Constraint(joint.sum(axis=(0, 2)), 0.01, "chi-square"),
-    ]
-    loss = Problem.from_joint(joint.sum(axis=0), math.inf).loss
-    problem = Problem(loss=loss, constraints=constraints)
+    problem = of_secrets(joint, (0, 0.0, "min-entropy-leakage"), (1, 0.01, "chi-square"))
     assert ds.verify(problem, certified(problem)).budget_kept
 
 

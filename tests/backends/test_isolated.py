@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 from command import environment
 from random_laws import random_joint
+from solving import of_secrets
 from waiting import within
 
-from discreet import BlockProblem, Constraint, InputError, Options, Problem, Status, solve
+from discreet import BlockProblem, InputError, Options, Problem, Status, solve
 from discreet.backends import backend_names, probe, solve_isolated
 from discreet.backends.isolated import attempt_isolated
 from discreet.backends.run import conclude
@@ -44,9 +45,7 @@ def trial(monkeypatch):
 
 @pytest.fixture(scope="module")
 def model():
-    rng = np.random.default_rng(5)
-    joint = random_joint(rng, 2, 2, 6, spread=0.5)
-    return Problem.from_joint(joint, budget=math.inf, name="random")
+    return Problem.from_joint(random_joint(5, 2, 2, 6, spread=0.5), budget=math.inf, name="random")
 
 
 def test_every_step_is_timed(model, ticking):
@@ -138,19 +137,20 @@ def test_threads_are_limited_on_request(model):
     assert solve_isolated(model, "fake-threads", threads=1).claimed == "1"
 
 
-def test_bad_input_raises_in_the_caller(model):
-    with pytest.raises(InputError, match="'nobody'"):
-        solve_isolated(model, "nobody")
-    with pytest.raises(InputError, match=r"'handle'.*knob"):
-        solve_isolated(model, "fake-bayes", settings={"handle": 1})
-    with pytest.raises(InputError, match="'knob' is 'x'"):
-        solve_isolated(model, "fake-refuses")
-    with pytest.raises(InputError, match="'knob'"):
-        solve_isolated(model, "fake-bayes", settings={"knob": object()})
-    with pytest.raises(InputError, match="threads is 0"):
-        solve_isolated(model, "fake-bayes", threads=0)
-    with pytest.raises(InputError, match="memory limit is -1"):
-        solve_isolated(model, "fake-bayes", memory_limit=-1)
+@pytest.mark.parametrize(
+    ("backend", "asked", "said"),
+    [
+        ("nobody", {}, "'nobody'"),
+        ("fake-bayes", {"settings": {"handle": 1}}, r"'handle'.*knob"),
+        ("fake-refuses", {}, "'knob' is 'x'"),
+        ("fake-bayes", {"settings": {"knob": object()}}, "'knob'"),
+        ("fake-bayes", {"threads": 0}, "threads is 0"),
+        ("fake-bayes", {"memory_limit": -1}, "memory limit is -1"),
+    ],
+)
+def test_bad_input_raises_in_the_caller(model, backend, asked, said):
+    with pytest.raises(InputError, match=said):
+        solve_isolated(model, backend, **asked)
 
 
 def test_probing_survives_an_import_that_ends_the_process(monkeypatch):
@@ -246,12 +246,8 @@ def test_short_attempts_are_repeated_for_their_timings_and_answered_with_the_fir
 
 
 def test_another_process_is_told_all_constraints():
-    full = random_joint(0, 2, 2, 2, 6)  # p(x, x', y, z)
-    secrets = [
-        Constraint(full.sum(axis=(1, 2)), 0.001),
-        Constraint(full.sum(axis=1).transpose(1, 0, 2), 0.01, "conditional-mutual-information"),
-    ]
-    problem = Problem(loss=Problem.from_joint(full.sum(axis=0), 0.0).loss, constraints=secrets)
+    joint = random_joint(0, 2, 2, 2, 6)
+    problem = of_secrets(joint, (0, 0.001), (2, 0.01, "conditional-mutual-information"))
     found = solve_isolated(problem, "conic")
     assert found.status is Status.CERTIFIED, found
     assert len(found.certificate.terms) == 2

@@ -3,12 +3,11 @@
 `test_conformance` has what every backend finds.
 """
 
-import json
 import math
 
 import numpy as np
 import pytest
-from command import refused, run, solving_here
+from command import done, recorded, refused, run, solving_here
 from random_laws import random_joint
 from solving import certified
 
@@ -104,10 +103,9 @@ def test_records_name_the_measure_and_its_unit():
 def test_the_command_line_asks_for_a_measure(monkeypatch):
     solving_here(monkeypatch)
     flags = ["paper-single:bins=8", "--measure", "maximal-leakage"]
-    shown = run("solve", *flags, "--fraction", "0.5", "--backend", "conic", "--gap", "1e-7")
-    assert shown.exit_code == 0, shown.output
+    shown = done("solve", *flags, "--fraction", "0.5", "--backend", "conic", "--gap", "1e-7")
     assert "nats of maximal-leakage" in shown.output
-    record = json.loads(run("solve", *flags, "--leakage", "0.02", "--gap", "1e-7", "--json").stdout)
+    record = recorded("solve", *flags, "--leakage", "0.02", "--gap", "1e-7", "--json")
     assert record["measure"] == "maximal-leakage"
     assert record["budget_nats"] == 0.02
     # Half of what the Bayes rule leaks by it.

@@ -8,14 +8,13 @@ stores.
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from command import python
 
 import discreet as ds
 from discreet.measures import GLeakage, measure_of
@@ -147,5 +146,4 @@ def test_solving_with_libqif_leaves_the_printing_of_arrays_alone():
         "ds.solve(ds.problems.release(measure='min-entropy-leakage', budget=0.1), 'qif')\n"
         "print('qif' in sys.modules, repr(np.array(['a'], dtype=object)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True array(['a'], dtype=object)\n"
+    assert python(code) == "True array(['a'], dtype=object)\n"

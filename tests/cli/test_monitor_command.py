@@ -1,10 +1,8 @@
 """`discreet monitor`: exit codes, the file of what was counted, and refusals."""
 
-import json
-
 import numpy as np
 import pytest
-from command import refused, run
+from command import done, recorded, refused, run
 from sklearn.linear_model import LogisticRegression
 
 import discreet as ds
@@ -40,14 +38,10 @@ def test_an_alarm_is_an_exit_code_that_a_state_keeps(rule, tmp_path):
     good = records(tmp_path / "good.csv", (0.5, 0.5), 500)
     bad = records(tmp_path / "bad.csv", (0.1, 0.9), 4_000)
     line = f"--state {state} --json"
-    first = run(f"monitor {rule} {good} {line}")
-    assert first.exit_code == 0, first.stderr
-    assert json.loads(first.stdout)["records"] == 500
-    second = run(f"monitor {rule} {bad} {line}")
-    assert second.exit_code == 1, second.stderr
-    found = json.loads(second.stdout)
+    assert recorded(f"monitor {rule} {good} {line}")["records"] == 500
+    found = recorded(f"monitor {rule} {bad} {line}", code=1)
     assert (found["records"], found["promises"][0]["alarm"], found["alarm"]) == (4_500, 4_500, True)
-    assert run(f"monitor {rule} {good} {line}").exit_code == 1
+    done(f"monitor {rule} {good} {line}", code=1)
     watch = ds.Monitor(ds.DeployedRule.load(rule))
     watch.resume(state)
     assert watch.records == 5_000
@@ -55,8 +49,7 @@ def test_an_alarm_is_an_exit_code_that_a_state_keeps(rule, tmp_path):
 
 def test_without_a_state_each_file_stands_alone(rule, tmp_path):
     bad = records(tmp_path / "bad.csv", (0.1, 0.9), 400, header="sex,decided")
-    words = run(f"monitor {rule} {bad} --guesses decided")
-    assert words.exit_code == 1
+    words = done(f"monitor {rule} {bad} --guesses decided", code=1)
     for name in ("mutual-information", "400", "alarm after 400 records"):
         assert name in words.stdout
     assert [each.name for each in tmp_path.iterdir()] == ["bad.csv"]

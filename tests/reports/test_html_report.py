@@ -3,7 +3,6 @@ statistics of what is chosen.
 """
 
 import json
-import math
 import re
 from dataclasses import replace
 from functools import cache
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from browser import Tab
-from measured import measurement
+from measured import HOME, ORIGIN, answer, timeout
 
 from discreet import FileError, InputError, Status
 from discreet.reports.asv_results import AsvRecord
@@ -24,7 +23,6 @@ from discreet.showing import numerals
 from discreet.showing.page import MARK
 from discreet.showing.svg import svg
 
-HOME = "/" + "/".join(("home", "someone"))
 SECTIONS = (
     "ranking",
     "claims",
@@ -40,47 +38,30 @@ SECTIONS = (
 )
 
 
-def row(backend, size, seconds, *, ratio=0.5, claimed="optimal", repeat=0):
+def row(backend, size, seconds, *, repeat=0, make=answer, **fields):
     """A row with what the page shows."""
-    status = Status.CERTIFIED if ratio <= 1.0 else Status.VIOLATED_PRIVACY
-    return measurement(
+    return make(
+        backend,
+        size,
+        seconds,
         problem=f"{HOME}/models/multi:sensors={size}",
         entry="paper-multi",
         parameters={"sensors": size},
-        budget_word="fraction=0.5",
-        budget_nats=0.01,
         outcomes=size * size,
-        bayes_leakage_nats=0.02,
-        problem_hash=f"h{size}",
-        backend=backend,
         repeat=repeat,
-        status=status,
         message="words </script> of mine",
-        claimed=claimed,
-        upper=0.2,
-        lower=0.2,
-        relative_gap=1e-12,
-        own_leakage_nats=0.01 * ratio,
-        solve_seconds=seconds,
-        time_limit_seconds=10.0,
         started=f"2026-01-02T03:04:0{repeat}Z",
-        versions={"numpy": "2.0"},
-        machine={"processor": "fast", "host": "secret-host"},
-        commit="abcdef0123456789",
-        traceback=f"File {HOME}/secret.py",
         samples=(9.0, seconds, 1.1 * seconds, 0.9 * seconds),
+        **ORIGIN,
+        **fields,
     )
 
 
 ROWS = [
     *(row("tilt", k, 1e-3 * k**1.5, repeat=repeat) for k in (2, 4, 8, 16, 32) for repeat in (0, 1)),
     *(row("conic", k, 2e-4 * k**3.0, ratio=10.0**k / 1e5) for k in (2, 4, 8, 16, 32)),
-    replace(
-        row("conic", 64, 0.0), status=Status.FAILED, upper=math.inf, lower=-math.inf, claimed=""
-    ),
-    replace(
-        row("slow", 2, 0.0), status=Status.UNSUPPORTED, upper=math.inf, lower=-math.inf, claimed=""
-    ),
+    row("conic", 64, 0.0, make=timeout, status=Status.FAILED),
+    row("slow", 2, 0.0, make=timeout, status=Status.UNSUPPORTED),
 ]
 COMMITS = [
     AsvRecord(

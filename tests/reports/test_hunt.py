@@ -1,6 +1,5 @@
 """The hunt finds a wrong claim, shrinks it while it stays wrong, and writes what reproduces it."""
 
-import json
 import math
 import subprocess
 import sys
@@ -8,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from command import refused, run
+from command import recorded, refused, run
 
 import discreet as ds
 from discreet.backends.exchange.files import export_lines
@@ -200,7 +199,7 @@ def test_the_command_hunts_resumes_and_says_what_it_found(liar, tmp_path, monkey
     monkeypatch.setattr(search, "hunt", batches)
     line = f"hunt fake-bayes --out {tmp_path / 'out'}"
     assert "relative excess over the budget" in run(line).stdout
-    record = json.loads(run(f"{line} --json").stdout)
+    record = recorded(f"{line} --json")
     assert record["tried"] == 20
     assert record["find"]["outcomes"] == 6
     assert "give one backend" in refused(f"{line} --time 0")
