@@ -33,6 +33,7 @@ __all__ = [
     "refused",
     "run",
     "solving_here",
+    "start",
 ]
 
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it; a pipe has its usual width
@@ -154,3 +155,18 @@ def python(code):
     """What a program prints that Python runs in a process of its own."""
     command = [sys.executable, "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def start(line, variables, without=(), **options):
+    """`discreet LINE` in a process that goes on, whose environment has these variables and lacks
+    others.
+    """
+    inherited = environment(**variables)
+    return subprocess.Popen(
+        [sys.executable, "-m", "discreet", *line.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={name: value for name, value in inherited.items() if name not in without},
+        **options,
+    )

@@ -13,7 +13,7 @@ def at_share(problem, share, unbounded=1.0):
     """The problem with a budget of this share of what its Bayes rule leaks, or of `unbounded` nats
     where that is infinite.
     """
-    (leaked,) = problem.bayes_leakages
+    leaked = problem.bayes_leakage
     return problem.with_budget(share * (leaked if math.isfinite(leaked) else unbounded))
 
 

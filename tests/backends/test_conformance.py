@@ -26,7 +26,7 @@ from judging import lower_bound
 from left_out import LEFT_OUT
 from random_laws import random_joint
 
-from discreet import Constraint, Options, Problem, Status, solve
+from discreet import Constraint, InputError, Options, Problem, Status, solve
 from discreet.backends import Kind, Regime, availability, backend_names, capabilities, load_backend
 from discreet.backends.contract import ACCURACY, COLUMNS
 from discreet.backends.run import attempt, conclude
@@ -530,6 +530,27 @@ def test_a_time_limit_reaches_the_solver(name):
     found = solve(problem, name, time_limit=1e-4)
     assert found.status is Status.TIMED_OUT, found
     assert "0.0001 s" in found.message
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "value", "said"),
+    [
+        ("auto", "solver", "scs", r"auto .*'solver'"),
+        ("blahut-arimoto", "acceleration", "warp", r"acceleration is 'warp'.*proximal.*none"),
+        ("conic", "solver", "cplex", "conic: setting solver is .*clarabel, .*ecos, .*mosek, scs"),
+        ("conic", "form", "dual", "conic: setting form is .*deviation, joint"),
+        ("conic", "tolerance", -1, "conic: setting tolerance is .*positive"),
+        ("conic", "tolerance", "tight", "conic: setting tolerance is .*positive"),
+        ("highs", "method", "hippo", "method"),
+        ("highs", "presolve", "maybe", "presolve"),
+        ("highs", "speed", 3, "speed"),
+        ("pyomo", "method", "hippo", r"pyomo: .*method .*'hippo'.*simplex, ipx, hipo, pdlp"),
+    ],
+)
+def test_a_wrong_setting_is_a_sentence(name, setting, value, said):
+    problem = catalog.build("paper-single", budget=0.0)
+    with pytest.raises(InputError, match=said):
+        solve(problem, name, settings={setting: value})
 
 
 @pytest.mark.parametrize(

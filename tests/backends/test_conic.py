@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from discreet import InputError, Options, Status, solve
+from discreet import Options, Status, solve
 from discreet.backends.conic import Conic
 from discreet.errors import Absent, Interrupted
 from discreet.problems import catalog
@@ -116,17 +116,3 @@ def test_a_solver_cvxpy_does_not_find_is_absent(monkeypatch):
         solve(catalog.build("paper-single"), "conic", settings={"solver": "mosek"}).status
         is Status.ABSENT
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "named"),
-    [
-        ("solver", "cplex", "clarabel, .*ecos, .*mosek, scs"),
-        ("form", "dual", "deviation, joint"),
-        ("tolerance", -1, "positive"),
-        ("tolerance", "tight", "positive"),
-    ],
-)
-def test_a_wrong_setting_is_a_sentence(name, value, named):
-    with pytest.raises(InputError, match=f"backend conic: setting {name} is .*{named}"):
-        solve(catalog.build("paper-single"), "conic", settings={name: value})

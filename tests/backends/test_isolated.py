@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import fake_backends
 import numpy as np
@@ -16,7 +15,7 @@ import pytest
 from command import environment
 from random_laws import random_joint
 from solving import of_secrets
-from waiting import within
+from waiting import is_alive, within
 
 from discreet import BlockProblem, InputError, Options, Problem, Status, solve
 from discreet.backends import backend_names, probe, solve_isolated
@@ -50,12 +49,8 @@ def model():
 
 def test_every_step_is_timed(model, ticking):
     taken = solve(model, "fake-bayes").timings
-    assert (
-        taken.lower_seconds,
-        taken.solve_seconds,
-        taken.lift_seconds,
-        taken.certify_seconds,
-    ) == (1.0, 1.0, 1.0, 1.0)
+    assert taken.lower_seconds == taken.solve_seconds == 1.0
+    assert taken.lift_seconds == taken.certify_seconds == 1.0
 
 
 def test_a_good_answer_is_the_same_as_in_this_process(model, attempted):
@@ -121,7 +116,7 @@ def test_the_time_limit_kills_the_whole_group(model, tmp_path, monkeypatch, tick
     assert "time limit of 0.5 s" in solution.message
     assert solution.timings.solve_seconds == 1.0
     for number in (tmp_path / "child").read_text().split():
-        assert within(5, lambda number=number: not _alive(int(number)))
+        assert within(5, lambda number=number: not is_alive(int(number)))
     assert sys.platform != "linux" or (tried.peak_bytes or 0) > 1e7
 
 
@@ -197,20 +192,10 @@ def test_the_worker_ends_with_its_caller(tmp_path, how):
         caller.kill()
     worker, child = map(int, note.read_text().split())
     try:
-        assert within(10, lambda: not _alive(worker) and not _alive(child))
+        assert within(10, lambda: not is_alive(worker) and not is_alive(child))
     finally:
-        if _alive(child):
+        if is_alive(child):
             os.kill(child, signal.SIGKILL)
-
-
-def _alive(process):
-    """Whether a process runs (a zombie does not)."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{process}/stat")
-    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
 def test_the_traceback_of_a_backend_that_raises_arrives(model, attempted):
@@ -226,9 +211,8 @@ def test_the_traceback_of_a_backend_that_raises_arrives(model, attempted):
 
 @linux
 def test_memory_beyond_the_imports_is_measured(model, attempted):
-    modest = attempted
     hungry = attempt_isolated(model, "fake-hungry", Options())
-    assert modest.solve_bytes < 50e6 < modest.peak_bytes + 50e6
+    assert attempted.solve_bytes < 50e6 < attempted.peak_bytes + 50e6
     assert 140e6 < hungry.solve_bytes < 240e6
     assert hungry.peak_bytes > hungry.solve_bytes
 
@@ -236,13 +220,12 @@ def test_memory_beyond_the_imports_is_measured(model, attempted):
 def test_short_attempts_are_repeated_for_their_timings_and_answered_with_the_first(
     model, attempted
 ):
-    once = attempted
     often = attempt_isolated(model, "fake-bayes", Options(), repeat_seconds=5.0)
-    assert len(once.samples) == 1
+    assert len(attempted.samples) == 1
     assert len(often.samples) == 7
     total = often.timings.lower_seconds + often.timings.solve_seconds + often.timings.lift_seconds
     assert total == sorted(often.samples[1:])[2]
-    assert np.array_equal(once.answer.estimator, often.answer.estimator)
+    assert np.array_equal(attempted.answer.estimator, often.answer.estimator)
 
 
 def test_another_process_is_told_all_constraints():

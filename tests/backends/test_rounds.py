@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from block_cases import in_blocks, random_problem, watched
 from random_laws import random_joint
-from solving import certified
+from solving import at_share, certified, under
 
 from discreet import BlockProblem, Constraint, Problem
 from discreet.backends.precision import Precision
 from discreet.backends.tilt import passes, rounds
-from discreet.backends.tilt.model import Point
 from discreet.backends.tilt.rounds import WorkLimits, first_retained, solve_in_rounds
 from discreet.backends.tilt.statement import rule_of
 from discreet.judge import certify
@@ -119,7 +118,7 @@ def test_a_vertex_is_private_for_a_guess_of_a_millionth_too(monkeypatch):
 
 def test_a_crossed_vertex_is_brought_within_the_budget(monkeypatch):
     plain = rounds.crossover
-    found = list[Point]()
+    found = []
 
     def leaking(*given, **how):
         point = plain(*given, **how)
@@ -164,8 +163,7 @@ def test_outcomes_that_cannot_be_told_apart_decide_as_tie_classes_under_every_me
     rng = np.random.default_rng(0)
     joint = np.repeat(random_joint(rng, 2, 2, 10), 400, axis=2)
     joint *= 1.0 + 1e-15 * rng.random(joint.shape)
-    free = Problem.from_joint(joint / joint.sum(), math.inf, measure=name)
-    problem = free.with_budget(0.3 * min(free.bayes_leakage, 1.0))
+    problem = under(joint / joint.sum(), name, 0.3)
     solution = certified(BlockProblem.of(problem), "tilt", gap=GAP)
     assert solution.rule.band > 0.0
     assert not solution.rule.ties.size
@@ -181,7 +179,7 @@ def test_draws_find_the_tilt_that_aggregates_cannot(monkeypatch, name):
     """
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: 100 * n)
     model = catalog.build("mixture", n=3, m=3, N=20_000, budget=math.inf, measure=name)
-    blocks = in_blocks(model.with_budget(0.5 * model.bayes_leakage), 5_000)
+    blocks = in_blocks(at_share(model, 0.5), 5_000)
     bounds = []
 
     class Noted(rounds._Rounds):

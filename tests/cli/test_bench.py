@@ -5,12 +5,10 @@ in one sentence.
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from command import done, environment, recorded, refused, run, solving_here
+from command import done, recorded, refused, run, solving_here, start
 from waiting import within
 
 from discreet.reports.measurements import read_csv
@@ -137,11 +135,7 @@ def test_an_interrupt_says_what_is_kept(study):
     Path(study).write_text(STUDY.replace("[4, 5]", "{ from = 4, to = 60, points = 30 }"))
     # Not measured: an interrupt that finds coverage inside its lock ends in a deadlock there.
     measured = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")
-    variables = {k: v for k, v in environment().items() if k not in measured}
-    running = subprocess.Popen(
-        [sys.executable, "-m", "discreet", "bench", study, "--out", "results"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables,
-    )  # fmt: skip
+    running = start(f"bench {study} --out results", {}, without=measured)
     assert within(120, lambda: any(Path("results").glob("cells/[!.]*.parquet")))
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=120)

@@ -7,15 +7,14 @@ import os
 import re
 import shlex
 import signal
-import subprocess
-import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import fake_backends
 import numpy as np
 import pytest
-from command import COMMAND, done, environment, process, recorded, refused, run, solving_here
+from command import COMMAND, done, process, recorded, refused, run, solving_here, start
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_laws import random_joint
@@ -26,7 +25,9 @@ import discreet
 from discreet import InputError
 from discreet.backends import isolated, registry
 from discreet.cli.app import GROUPS
-from discreet.reports import notation
+from discreet.cli.compare import DEFAULT_CASES, _cases
+from discreet.cli.flags import ProblemOptions
+from discreet.reports import compare, notation
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -145,10 +146,6 @@ def test_compare_shows_claim_against_truth_and_writes_a_report(tmp_path, monkeyp
 
 
 def test_a_disagreement_fails(tmp_path, monkeypatch):
-    from dataclasses import replace
-
-    from discreet.reports import compare
-
     def disagreeing(*args, **options):
         found = real(*args, **options)
         first, *others = found.rows
@@ -163,9 +160,6 @@ def test_a_disagreement_fails(tmp_path, monkeypatch):
 
 
 def test_without_a_budget_a_catalog_problem_is_compared_at_two():
-    from discreet.cli.compare import DEFAULT_CASES, _cases
-    from discreet.cli.flags import ProblemOptions
-
     cases = _cases(["paper-single", "independent"], ProblemOptions())
     assert [case.title for case in cases] == [
         "paper-single, 0.5 of the Bayes leakage",
@@ -371,14 +365,7 @@ def test_garbage_files_are_one_sentence(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_ctrl_c_exits_with_130_and_one_word(tmp_path):
     note = tmp_path / "child"
-    command = [sys.executable, "-m", "discreet", "solve", "paper-single", "--backend", "fake-hangs"]
-    running = subprocess.Popen(
-        command,
-        env=environment(FAKE_CHILD=str(note)),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    running = start("solve paper-single --backend fake-hangs", {"FAKE_CHILD": str(note)})
     try:
         assert within(60, lambda: note.exists() and bool(note.read_text()))
         running.send_signal(signal.SIGINT)
@@ -398,19 +385,13 @@ def test_ctrl_c_exits_with_130_and_one_word(tmp_path):
         ("advise paper-single:bins=64 --leakage 0.01", 0),
         ("advise paper-single:bins=64 --leakage 0.01 --among conic:solver=scs --gap 1e-12", 1),
         (
-            (
-                "advise paper-single:bins=64 --leakage 0.01 --among conic:solver=scs --gap 1e-12 "
-                "--json"
-            ),
+            "advise paper-single:bins=64 --leakage 0.01 --among conic:solver=scs --gap 1e-12 --json",
             1,
         ),
     ],
 )
 def test_a_closed_pipe_does_not_change_the_exit_code(words, status):
-    command = [sys.executable, "-m", "discreet", *words.split()]
-    with subprocess.Popen(
-        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as running:
+    with start(words, {}) as running:
         running.stdout.close()
         assert running.stderr.read() == ""
     assert running.returncode == status

@@ -155,5 +155,5 @@ def test_the_command_writes_markdown_json_and_metrics(tmp_path):
     record = recorded(f"diff {before} {after} --json", code=1)
     assert [each["contestant"] for each in record["wrong"]] == ["tilt"]
     assert (record["worse"], record["better"], record["pairs"]) == ([], [], 40)
-    assert len(recorded(f"diff {before} {after} --format bmf")) == 40
+    assert len(recorded(f"diff {before} {after} --format bmf", code=1)) == 40
     assert "give markdown or bmf" in refused(f"diff {before} {after} --format xml")

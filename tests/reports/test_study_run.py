@@ -4,14 +4,12 @@ says what happened.
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import fake_backends
 import pytest
-from command import environment, run, solving_here
+from command import run, solving_here, start
 from waiting import within
 
 from discreet import FileError, InputError, Status, verification
@@ -95,17 +93,15 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, monkeypatch):
     assert len(whole) == 8
     (tmp_path / "kill.toml").write_text(DETERMINISTIC)
     folder = tmp_path / "killed"
-    command = ["bench", str(tmp_path / "kill.toml"), "--out", str(folder)]
-    killed = subprocess.Popen(
-        [sys.executable, "-m", "discreet", *command],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(),
-    )  # fmt: skip
+    line = f"bench {tmp_path / 'kill.toml'} --out {folder}"
+    killed = start(line, {})
     assert within(30, lambda: any((folder / "cells").glob("[!.]*.parquet")))
     killed.send_signal(signal.SIGKILL)
-    assert killed.wait() == -signal.SIGKILL
+    killed.communicate()
+    assert killed.returncode == -signal.SIGKILL
     kept = {row.cell for row in rows(folder)}
     assert 1 <= len(kept) < 8
-    assert f'"measured": {8 - len(kept)}' in run(*command, "--json").stdout
+    assert f'"measured": {8 - len(kept)}' in run(f"{line} --json").stdout
     assert list(map(outcome, rows(folder))) == list(map(outcome, whole))
 
 
