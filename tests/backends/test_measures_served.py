@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from command import done, recorded, refused, run, solving_here
 from random_laws import random_joint
-from solving import certified
+from solving import certified, under
 
 import discreet as ds
-from discreet.backends.run import attempt, conclude
 from discreet.measures import GLeakage, Scope, measure_of
 from discreet.measures.registry import MEASURES
 from discreet.problems import catalog
@@ -27,12 +26,10 @@ NAMES = [TEXTS.get(name, name) for name in MEASURES]
 OTHERS = NAMES[1:]
 
 
-def _problem(text, fraction=0.5):
-    free = ds.Problem.from_joint(JOINT, math.inf, measure=text)
-    most = free.bayes_leakage
-    budget = fraction * (most if math.isfinite(most) else 2.0)
+def _problem(text):
+    problem = under(JOINT, text, 0.5, 2.0)
     # One in ten last digits stops some solvers early.
-    return free.with_budget(float(f"{budget:.3g}"))
+    return problem.with_budget(float(f"{problem.budget:.3g}"))
 
 
 @pytest.mark.parametrize("text", OTHERS)
@@ -88,9 +85,7 @@ def test_a_damaged_constraint_is_refused_in_a_sentence(tmp_path):
 
 
 def test_records_name_the_measure_and_its_unit():
-    told = conclude(
-        _problem("chi-square"), attempt(_problem("chi-square"), "conic", ds.Options()), ds.Options()
-    ).to_dict()
+    told = ds.solve(_problem("chi-square"), "conic").to_dict()
     assert told["measure"] == "chi-square"
     assert told["leakage"] <= told["leakage_ceiling"] <= told["budget"]
     assert not [name for name in told if name.endswith("_nats") and name != "equivocation_nats"]

@@ -142,7 +142,7 @@ def test_one_step_is_an_ordinary_problem(seed, share):
 @given(SEEDS, st.floats(0.0, 1.2))
 def test_no_random_rule_errs_less_than_the_bound(seed, share):
     problem = drawn(seed, 2)
-    found = certified(at_share(problem, share))
+    found = certified(problem.with_budget(share * problem.bayes_leakage))
     rng = np.random.default_rng(seed)
     shapes = [problem.tree.kernel_shape(step) for step in (1, 2)]
     for sharpness in (0.1, 1.0, 3.0):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from command import done, recorded, refused, solving_here
 from random_laws import random_joint
+from solving import of_secrets
 
 import discreet as ds
 
@@ -16,13 +17,8 @@ CONDITIONAL = "conditional-mutual-information"
 
 @pytest.fixture
 def two(tmp_path):
-    loss = ds.Problem.from_joint(FULL.sum(axis=0), 0.0).loss
-    secrets = [
-        ds.Constraint(FULL.sum(axis=(1, 2)), 0.0),
-        ds.Constraint(FULL.sum(axis=(0, 2)), 0.002, "chi-square"),
-    ]
     path = tmp_path / "two.npz"
-    ds.save_problem(path, ds.Problem(loss=loss, constraints=secrets))
+    ds.save_problem(path, of_secrets(FULL, (0, 0.0), (1, 0.002, "chi-square")))
     return str(path)
 
 
