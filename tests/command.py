@@ -34,6 +34,7 @@ __all__ = [
     "run",
     "solving_here",
     "start",
+    "write_table",
 ]
 
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it; a pipe has its usual width
@@ -70,7 +71,7 @@ def run(line="", *more):
     return Said(int(end.value.code or 0), *said)
 
 
-def done(line, *more, code=0):
+def done(line="", *more, code=0):
     """The output of a command line that must end with this exit code."""
     said = run(line, *more)
     assert said.exit_code == code, said.output
@@ -170,3 +171,10 @@ def start(line, variables, without=(), **options):
         env={name: value for name, value in inherited.items() if name not in without},
         **options,
     )
+
+
+def write_table(path, **columns):
+    """A CSV file with these columns."""
+    lines = [columns, *zip(*columns.values(), strict=True)]
+    path.write_text("".join(",".join(map(str, line)) + "\n" for line in lines), encoding="utf-8")
+    return path

@@ -36,6 +36,13 @@ def in_rounds(blocks, **limits):
     return solve_in_rounds(blocks, Precision.of(blocks, GAP), WorkLimits(**limits))
 
 
+def begun(values):
+    """Outcomes with as many private values as guesses, and their rounds before the first pass."""
+    problem = catalog.build("mixture", n=values, m=values, N=5_000, budget=0.01)
+    blocks = in_blocks(problem, 700)
+    return blocks, rounds._Rounds(blocks, Precision.of(blocks, GAP), WorkLimits(threads=1))
+
+
 def judged(problem, ended, size=97):
     """The certificate of the rule that states the answer."""
     blocks = in_blocks(problem, size)
@@ -198,8 +205,7 @@ def test_draws_find_the_tilt_that_aggregates_cannot(monkeypatch, name):
 def test_draws_keep_what_all_outcomes_add_up_to(monkeypatch):
     """The problem of draws has the priors of the whole one, and labels leak and err as much."""
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: 100)
-    blocks = in_blocks(catalog.build("mixture", n=3, m=3, N=5_000, budget=0.01), 700)
-    kept = rounds._Rounds(blocks, Precision.of(blocks, GAP), WorkLimits(threads=1))
+    blocks, kept = begun(3)
     proof = kept._sampled(*kept._labelled())
     small = kept._representative(proof.scan, math.inf)
     assert small.N <= 200 + 3
@@ -228,8 +234,7 @@ def test_ties_are_never_screened():
     """A rule may draw all outcomes of a band of margins, so the pass must know each of them, even
     where it retains only margins far below the first shell.
     """
-    blocks = in_blocks(catalog.build("mixture", n=2, m=2, N=5_000, budget=0.01), 700)
-    kept = rounds._Rounds(blocks, Precision.of(blocks, GAP), WorkLimits(threads=1))
+    _, kept = begun(2)
     proof = kept._prove(np.zeros((2, 2)), np.ones(1), 1e-16)
     assert proof.scan.screen < math.inf
     assert proof.scan.screen >= passes.shell_top(-1)

@@ -122,7 +122,7 @@ def test_a_problem_that_no_backend_is_certified_on_is_found(quick, monkeypatch):
         ("paper-single --size 3", "--size is of the seeded set"),
         ("--perfect", "name a problem to set them"),
         ("--backends nobody", "'nobody'"),
-        ("--jobs 0 --size 1", "0"),
+        ("--jobs 0 --size 1", "at least one job"),
         ("--gap 2 --size 1", "gap is 2"),
     ],
 )

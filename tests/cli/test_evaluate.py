@@ -4,7 +4,7 @@ import gzip
 
 import numpy as np
 import pytest
-from command import recorded, refused, run
+from command import recorded, refused, run, write_table
 
 import discreet as ds
 
@@ -19,13 +19,7 @@ def people(tmp_path):
     old = rng.choice(["yes", "no"], 400)
     income = np.where(rng.random(400) < np.where(sex == "f", 0.3, 0.6), "high", "low")
     guess = np.where(rng.random(400) < 0.9, income, "low")
-    path = tmp_path / "people.csv"
-    lines = [
-        "sex,old,income,guess",
-        *(",".join(line) for line in zip(sex, old, income, guess, strict=True)),
-    ]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+    return write_table(tmp_path / "people.csv", sex=sex, old=old, income=income, guess=guess)
 
 
 def test_it_prints_the_numbers_of_evaluate(people):

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from command import done, recorded, refused, run
+from command import done, recorded, refused, run, write_table
 
 import discreet as ds
 
@@ -21,13 +21,9 @@ def write(path, count, seed):
     sex = np.where(rng.random(count) < 1 / (1 + np.exp((49 - age) / 8)), "m", "f")
     income = np.where(rng.random(count) < 1 / (1 + np.exp((49 - age) / 6)), "high", "low")
     job = rng.choice(["clerk", "cook", ""], count)
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        rows = csv.writer(stream)
-        rows.writerow(["customer", "age", "job", "sex", "south", "income"])
-        rows.writerows(
-            zip(range(count), age, job, sex, rng.choice(["0", "1"], count), income, strict=True)
-        )
-    return path
+    south = rng.choice(["0", "1"], count)
+    columns = {"age": age, "job": job, "sex": sex, "south": south, "income": income}
+    return write_table(path, customer=range(count), **columns)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from command import done, recorded, refused, run
+from command import done, recorded, refused, run, write_table
 from sklearn.linear_model import LogisticRegression
 
 import discreet as ds
@@ -23,14 +23,12 @@ def rule(tmp_path_factory):
     return folder
 
 
-def records(path, rates, people, *, header="sex,guess"):
+def records(path, rates, people, decided="guess"):
     """Records of even groups, of whom these shares get the guess "yes"."""
     rng = np.random.default_rng(people)
     place = rng.integers(0, 2, people)
     guess = np.where(rng.random(people) < np.array(rates)[place], "yes", "no")
-    lines = [header, *(f"{'fm'[k]},{each}" for k, each in zip(place, guess, strict=True))]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+    return write_table(path, sex=np.array(["f", "m"])[place], **{decided: guess})
 
 
 def test_an_alarm_is_an_exit_code_that_a_state_keeps(rule, tmp_path):
@@ -48,7 +46,7 @@ def test_an_alarm_is_an_exit_code_that_a_state_keeps(rule, tmp_path):
 
 
 def test_without_a_state_each_file_stands_alone(rule, tmp_path):
-    bad = records(tmp_path / "bad.csv", (0.1, 0.9), 400, header="sex,decided")
+    bad = records(tmp_path / "bad.csv", (0.1, 0.9), 400, decided="decided")
     words = done(f"monitor {rule} {bad} --guesses decided", code=1)
     for name in ("mutual-information", "400", "alarm after 400 records"):
         assert name in words.stdout
@@ -60,7 +58,7 @@ def test_what_cannot_be_watched_is_refused_and_no_state_is_written(rule, tmp_pat
     good = records(tmp_path / "good.csv", (0.5, 0.5), 50)
     line = f"--state {state}"
     assert "no column 'guess'" in refused(
-        f"monitor {rule} {records(tmp_path / 'x.csv', (0, 1), 5, header='sex,made')} {line}"
+        f"monitor {rule} {records(tmp_path / 'x.csv', (0, 1), 5, decided='made')} {line}"
     )
     other = tmp_path / "other.csv"
     other.write_text("sex,guess\nf,perhaps\n")

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from command import done, recorded, refused, run, solving_here
+from command import done, recorded, refused, run, solving_here, write_table
 
 import discreet as ds
 
@@ -21,15 +21,9 @@ def people(tmp_path, monkeypatch):
     income = np.where(
         rng.normal(size=3000) + 0.5 * (sex == "m") + 0.03 * (age - 50) > 0.0, "high", "low"
     )
-    lines = [
-        "sex,race,age,income",
-        *(f"{s},{r},{a},{i}" for s, r, a, i in zip(sex, race, age, income, strict=True)),
-    ]
-    path = tmp_path / "people.csv"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     solving_here(monkeypatch)
-    return path
+    return write_table(tmp_path / "people.csv", sex=sex, race=race, age=age, income=income)
 
 
 def test_a_table_is_solved_and_its_solution_guesses_for_other_people(people):
