@@ -5,6 +5,7 @@ itself.
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -23,12 +24,17 @@ from discreet.reports.study import runner
 __all__ = [
     "COMMAND",
     "Said",
+    "done",
     "environment",
     "files_limited_to",
     "process",
+    "python",
+    "recorded",
     "refused",
     "run",
     "solving_here",
+    "start",
+    "write_table",
 ]
 
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it; a pipe has its usual width
@@ -63,6 +69,18 @@ def run(line="", *more):
         COMMAND.main([*line.split(), *more], "discreet")
     said = (stream.buffer.getvalue().decode("utf-8") for stream in (out, complaints))
     return Said(int(end.value.code or 0), *said)
+
+
+def done(line="", *more, code=0):
+    """The output of a command line that must end with this exit code."""
+    said = run(line, *more)
+    assert said.exit_code == code, said.output
+    return said
+
+
+def recorded(line, *more, code=0):
+    """The JSON that such a command line prints."""
+    return json.loads(done(line, *more, code=code).stdout)
 
 
 @contextmanager
@@ -132,3 +150,31 @@ def process(line, **options):
         env=environment(),
         **options,
     )
+
+
+def python(code):
+    """What a program prints that Python runs in a process of its own."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def start(line, variables, without=(), **options):
+    """`discreet LINE` in a process that goes on, whose environment has these variables and lacks
+    others.
+    """
+    inherited = environment(**variables)
+    return subprocess.Popen(
+        [sys.executable, "-m", "discreet", *line.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={name: value for name, value in inherited.items() if name not in without},
+        **options,
+    )
+
+
+def write_table(path, **columns):
+    """A CSV file with these columns."""
+    lines = [columns, *zip(*columns.values(), strict=True)]
+    path.write_text("".join(",".join(map(str, line)) + "\n" for line in lines), encoding="utf-8")
+    return path

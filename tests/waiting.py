@@ -4,9 +4,11 @@ The limit is a safety net, far above what any machine needs; no test passes or f
 took.
 """
 
+import os
 import time
+from pathlib import Path
 
-__all__ = ["within"]
+__all__ = ["is_alive", "within"]
 
 
 def within(seconds, condition):
@@ -17,3 +19,13 @@ def within(seconds, condition):
             return True
         time.sleep(0.02)
     return condition()
+
+
+def is_alive(pid):
+    """Whether a process runs; a zombie does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")

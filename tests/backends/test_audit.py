@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from fake_backends import Bayes
 from random_laws import random_columns
+from solving import certified
 
 import discreet as ds
-from discreet.backends import run
-from discreet.backends.contract import Answer
-from discreet.backends.registry import load_backend
-from discreet.problems.blocks import BlockProblem
+from discreet.backends import Answer, load_backend, run
 
 
 class Many:
@@ -87,8 +85,7 @@ def test_a_backends_answer_is_repaired_before_it_is_certified(monkeypatch):
             return Answer(leaky.estimator, leaky.tilt, leaky.multipliers)
 
     monkeypatch.setattr(run, "load_backend", lambda name: Leaky())
-    found = ds.solve(problem, "fake-leaky", gap=1e-5)
-    assert found.status is ds.Status.CERTIFIED  # the estimator returned, which is not the backend's
+    found = certified(problem, "fake-leaky", gap=1e-5)
     assert "the estimator keeps the budget" in found.message
     record = found.to_dict()
     assert record["leakage_nats"] <= problem.budget < record["own_leakage_nats"]
@@ -112,7 +109,7 @@ def test_a_solution_without_an_answer_is_refused_in_a_sentence():
 
 def test_outcomes_in_blocks_are_not_limited_by_memory():
     problem = ds.problems.paper_single(bins=16, budget=0.001)
-    large = BlockProblem(Many(), problem.terms, problem.p_x, problem.loss.sum(axis=1))
+    large = ds.BlockProblem(Many(), problem.terms, problem.p_x, problem.loss.sum(axis=1))
     assert load_backend("tilt").capabilities.refusal(large) == ""
 
 
@@ -192,8 +189,8 @@ def test_a_guess_that_gives_a_value_away_has_unbounded_odds_and_a_record_without
 
 def test_rules_on_blocks_and_on_densities_are_counted_too():
     problem = ds.problems.paper_single(bins=64, budget=0.005)
-    solved = ds.solve(BlockProblem.of(problem), "tilt")
-    in_blocks = ds.audit(BlockProblem.of(problem), solved)
+    solved = ds.solve(ds.BlockProblem.of(problem), "tilt")
+    in_blocks = ds.audit(ds.BlockProblem.of(problem), solved)
     in_arrays = ds.audit(problem, solved.estimator)
     for one, other in zip(in_blocks.own_leaks, in_arrays.own_leaks, strict=True):
         assert one.leakage == pytest.approx(other.leakage, rel=1e-9)

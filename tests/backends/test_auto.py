@@ -7,14 +7,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import pytest
 
 import discreet as ds
-from discreet.backends import run
+from discreet.backends import Answer, Capabilities, Kind, Raw, Regime, load_backend, run
 from discreet.backends.auto import Auto
-from discreet.backends.contract import Answer, Capabilities, Kind, Raw, Regime
-from discreet.backends.registry import load_backend
-from discreet.errors import BackendError, InputError
+from discreet.errors import BackendError
 
 PREFERENCE = tuple(
     name for name in Auto.preference if Kind.ARRAYS in load_backend(name).capabilities.kinds
@@ -106,11 +103,6 @@ def test_when_no_backend_can_every_reason_is_given(monkeypatch):
     solution = ds.solve(PROBLEM, "auto")
     assert solution.status is ds.Status.FAILED
     assert all(f"{name} is out" in solution.message for name in PREFERENCE)
-
-
-def test_auto_has_no_settings_of_its_own():
-    with pytest.raises(InputError, match=r"auto .*'solver'"):
-        ds.solve(PROBLEM, "auto", settings={"solver": "scs"})
 
 
 def test_every_backend_it_prefers_exists_and_is_not_itself():

@@ -26,18 +26,16 @@ from judging import lower_bound
 from left_out import LEFT_OUT
 from random_laws import random_joint
 
-from discreet.backends.contract import ACCURACY, COLUMNS, Kind, Options, Regime
-from discreet.backends.registry import availability, backend_names, capabilities, load_backend
-from discreet.backends.run import attempt, conclude, solve
-from discreet.backends.solution import Status
+from discreet import Constraint, InputError, Options, Problem, Status, solve
+from discreet.backends import Kind, Regime, availability, backend_names, capabilities, load_backend
+from discreet.backends.contract import ACCURACY, COLUMNS
+from discreet.backends.run import attempt, conclude
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.measures import GLeakage
 from discreet.measures.law import distance_from_private
 from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.problems import catalog
-from discreet.problems.constraint import Constraint
 from discreet.problems.duals import feasible_duals
-from discreet.problems.problem import Problem
 
 TIME_LIMIT = 120.0
 FALLEN_SHORT = 300
@@ -111,7 +109,7 @@ FAMILIES = {
     "binary-channel": [small("binary-channel")],
     "census": [small("census", educations=3, occupations=3)],
     "dirichlet": [
-        small("dirichlet", n=3, m=3, N=20),
+        small("dirichlet", *EVERY, n=3, m=3, N=20),
         small("dirichlet", n=2, m=4, N=12, seed=2),
         small("dirichlet", n=4, m=2, N=30, seed=2, sparsity=0.6),
     ],
@@ -120,7 +118,7 @@ FAMILIES = {
     "smart-meter": [small("smart-meter")],
     "building": [small("building", temperature_bins=5, co2_bins=4)],
     "road": [small("road", *EVERY, bins=12, segments=3)],
-    "anes96": [small("anes96", z=("age", "educ"), bins=(4, 3))],
+    "anes96": [small("anes96", *EVERY, z=("age", "educ"), bins=(4, 3))],
     "fair": [small("fair", z=("age", "children"), bins=(4,))],
     "zero-mass": [small("zero-mass", *HARD, N=20)],
     "near-deterministic": [small("near-deterministic", *HARD, N=20, kind="degenerate")],
@@ -243,44 +241,62 @@ GRID = [
     for row in ROWS
 ]
 
-REGIMES = ("perfect", "half", "tenth", "none")
 SIGNED = (
-    small("dirichlet", *REGIMES, n=3, m=3, N=20),
-    pytest.param(small("paper-single", *REGIMES, bins=24), marks=pytest.mark.gate),
-    pytest.param(small("paper-multi", *REGIMES, sensors=4), marks=pytest.mark.gate),
-    pytest.param(small("anes96", *REGIMES, z=("age", "educ"), bins=(4, 3)), marks=pytest.mark.gate),
+    FAMILIES["dirichlet"][0],
+    *(
+        pytest.param(row, marks=pytest.mark.gate)
+        for row in (FAMILIES["paper-single"][1], FAMILIES["paper-multi"][0], FAMILIES["anes96"][0])
+    ),
 )
-PAPER = {bins: partial(small, "paper-single", bins=bins) for bins in (4, 64, 1000)}
-SENSORS = {sensors: partial(small, "paper-multi", sensors=sensors) for sensors in (5, 10)}
-REFERENCE = {  # by the number of outcomes: error probability, half a unit of its last digit
-    4: [
-        (PAPER[4]("perfect"), 0.130702456, 5e-10),
-        (PAPER[4]("0.001"), 0.11502334202, 5e-12),
-        (PAPER[4]("0.01"), 0.08085780269, 5e-12),
-        (PAPER[4]("none"), 0.0793277703, 5e-11),
-    ],
-    56: [
-        (SENSORS[5]("perfect"), 0.023651613, 2e-9),
-        (SENSORS[5]("half"), 0.01737635432, 5e-12),
-        (SENSORS[5]("none"), 0.0147768901, 5e-11),
-    ],
-    64: [
-        (PAPER[64]("perfect"), 0.121218220, 5e-10),
-        (PAPER[64]("0.001"), 0.10659931704, 5e-12),
-        (PAPER[64]("0.01"), 0.07505963669, 5e-12),
-        (PAPER[64]("none"), 0.0699066132, 5e-11),
-    ],
-    286: [
-        (SENSORS[10]("perfect"), 0.004182361, 5e-9),
-        (SENSORS[10]("half"), 0.00282663753, 5e-12),
-        (SENSORS[10]("tenth"), 0.00357605839, 5e-12),
-    ],
-    1000: [
-        (PAPER[1000]("perfect"), 0.120815366, 1e-9),
-        (PAPER[1000]("0.001"), 0.10620594626, 5e-12),
-        (PAPER[1000]("0.01"), 0.07463994244, 5e-12),
-    ],
-}
+PUBLISHED = [  # by budget: error probability, half a unit of its last digit
+    (
+        "paper-single",
+        {"bins": 4},
+        {
+            "perfect": (0.130702456, 5e-10),
+            "0.001": (0.11502334202, 5e-12),
+            "0.01": (0.08085780269, 5e-12),
+            "none": (0.0793277703, 5e-11),
+        },
+    ),
+    (
+        "paper-multi",
+        {"sensors": 5},
+        {
+            "perfect": (0.023651613, 2e-9),
+            "half": (0.01737635432, 5e-12),
+            "none": (0.0147768901, 5e-11),
+        },
+    ),
+    (
+        "paper-single",
+        {"bins": 64},
+        {
+            "perfect": (0.121218220, 5e-10),
+            "0.001": (0.10659931704, 5e-12),
+            "0.01": (0.07505963669, 5e-12),
+            "none": (0.0699066132, 5e-11),
+        },
+    ),
+    (
+        "paper-multi",
+        {"sensors": 10},
+        {
+            "perfect": (0.004182361, 5e-9),
+            "half": (0.00282663753, 5e-12),
+            "tenth": (0.00357605839, 5e-12),
+        },
+    ),
+    (
+        "paper-single",
+        {"bins": 1000},
+        {
+            "perfect": (0.120815366, 1e-9),
+            "0.001": (0.10620594626, 5e-12),
+            "0.01": (0.07463994244, 5e-12),
+        },
+    ),
+]
 
 
 def accuracy_of(name):
@@ -517,17 +533,38 @@ def test_a_time_limit_reaches_the_solver(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "published"),
+    ("name", "setting", "value", "said"),
     [
-        pytest.param(name, published, marks=() if size < 200 else pytest.mark.gate)
-        for name in BACKENDS
-        for size, published in REFERENCE.items()
-        if size < 1000 or not capabilities()[name].peer
+        ("auto", "solver", "scs", r"auto .*'solver'"),
+        ("blahut-arimoto", "acceleration", "warp", r"acceleration is 'warp'.*proximal.*none"),
+        ("conic", "solver", "cplex", "conic: setting solver is .*clarabel, .*ecos, .*mosek, scs"),
+        ("conic", "form", "dual", "conic: setting form is .*deviation, joint"),
+        ("conic", "tolerance", -1, "conic: setting tolerance is .*positive"),
+        ("conic", "tolerance", "tight", "conic: setting tolerance is .*positive"),
+        ("highs", "method", "hippo", "method"),
+        ("highs", "presolve", "maybe", "presolve"),
+        ("highs", "speed", 3, "speed"),
+        ("pyomo", "method", "hippo", r"pyomo: .*method .*'hippo'.*simplex, ipx, hipo, pdlp"),
     ],
 )
-def test_the_bracket_contains_the_published_value(name, published):
-    for row, error, half_unit in published:
-        (case,) = row.cases
+def test_a_wrong_setting_is_a_sentence(name, setting, value, said):
+    problem = catalog.build("paper-single", budget=0.0)
+    with pytest.raises(InputError, match=said):
+        solve(problem, name, settings={setting: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "parameters", "published"),
+    [
+        pytest.param(name, *row, marks=pytest.mark.gate if row in PUBLISHED[3:] else ())
+        for name in BACKENDS
+        for row in PUBLISHED
+        if row is not PUBLISHED[-1] or not capabilities()[name].peer
+    ],
+)
+def test_the_bracket_contains_the_published_value(name, family, parameters, published):
+    row = small(family, *published, **parameters)
+    for case, (error, half_unit) in zip(row.cases, published.values(), strict=True):
         if not load_backend(name).capabilities.skipped(problem_of(case), {}):
             judged = certificate_of(name, case)
             assert judged.lower <= error + half_unit

@@ -7,11 +7,9 @@ import math
 
 import pytest
 
+from discreet import Options, Status, solve
 from discreet.backends.conic import Conic
-from discreet.backends.contract import Options
-from discreet.backends.run import solve
-from discreet.backends.solution import Status
-from discreet.errors import Absent, InputError, Interrupted
+from discreet.errors import Absent, Interrupted
 from discreet.problems import catalog
 
 SOLVERS = [name for name in ("clarabel", "scs", "ecos") if importlib.util.find_spec(name)]
@@ -118,17 +116,3 @@ def test_a_solver_cvxpy_does_not_find_is_absent(monkeypatch):
         solve(catalog.build("paper-single"), "conic", settings={"solver": "mosek"}).status
         is Status.ABSENT
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "named"),
-    [
-        ("solver", "cplex", "clarabel, .*ecos, .*mosek, scs"),
-        ("form", "dual", "deviation, joint"),
-        ("tolerance", -1, "positive"),
-        ("tolerance", "tight", "positive"),
-    ],
-)
-def test_a_wrong_setting_is_a_sentence(name, value, named):
-    with pytest.raises(InputError, match=f"backend conic: setting {name} is .*{named}"):
-        solve(catalog.build("paper-single"), "conic", settings={name: value})

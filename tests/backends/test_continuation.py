@@ -10,48 +10,55 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_laws import random_joint
+from solving import at_share, of_secrets
 
 import discreet as ds
+from discreet.backends import Answer, load_backend
 from discreet.backends import sweep as sweeping
 from discreet.backends.continuation import Known, predict_duals
-from discreet.backends.contract import Answer, Continuation, Options
-from discreet.backends.registry import load_backend
+from discreet.backends.contract import Continuation
 from discreet.backends.solution import Status
 from discreet.backends.sweep import Sweep
 from discreet.backends.tilt.backend import Tilt
-from discreet.problems.problem import Problem
 
 
 def known(problem, budgets):
-    found = []
-    for budget in budgets:
-        solution = ds.solve(problem.with_budget(budget), "tilt")
-        found.append(Known(budget, solution.tilt, solution.multipliers))
-    return found
+    solutions = [ds.solve(problem.with_budget(budget), "tilt") for budget in budgets]
+    return [
+        Known(budget, solution.tilt, solution.multipliers)
+        for budget, solution in zip(budgets, solutions, strict=True)
+    ]
 
 
 def continued(problem, near, gap=1e-9):
     return Tilt().continue_from(
-        problem, Options(gap=gap), predict_duals(problem, near, problem.budget)
+        problem, ds.Options(gap=gap), predict_duals(problem, near, problem.budget)
     )
 
 
-def judged(problem, raw):
-    answer = raw.value
-    return ds.certify(problem, answer.estimator, answer.tilt, answer.multiplier).certificate
+def shares_of(problem, *shares):
+    """Budgets of these shares of what the Bayes rule leaks."""
+    return [float(share) * problem.bayes_leakage for share in shares]
+
+
+def last_of_sweep(problem, budgets):
+    """The last solution of a sweep over the budgets, all of which are certified."""
+    sweep = Sweep(problem, "tilt", gap=1e-9)
+    for budget in budgets:
+        solution, _ = sweep.solve(budget)
+        assert solution.status is Status.CERTIFIED
+    return solution
 
 
 @pytest.mark.parametrize("share", [1e-3, 0.02, 0.1, 0.4])
 def test_between_near_neighbours_the_answer_is_certified_without_an_iteration(share):
-    problem = ds.problems.paper_single(bins=2000)
-    budget = share * problem.bayes_leakage
-    near = known(problem, [0.8 * budget, 0.95 * budget, 1.15 * budget])
-    at = problem.with_budget(budget)
-    found = continued(at, near)
+    at = at_share(ds.problems.paper_single(bins=2000), share)
+    found = continued(at, known(at, [0.8 * at.budget, 0.95 * at.budget, 1.15 * at.budget]))
     assert found.iterations == 0
-    certificate = judged(at, found)
+    answer = found.value
+    certificate = ds.certify(at, answer.estimator, answer.tilt, answer.multiplier).certificate
     assert certificate.relative_gap <= 1e-9
-    assert certificate.own_leakage <= budget
+    assert certificate.own_leakage <= at.budget
     assert certificate.blend == 0.0
     assert certificate.upper == pytest.approx(ds.solve(at, "tilt").error_probability, rel=2e-9)
 
@@ -66,8 +73,7 @@ def test_continuation_declines_where_it_cannot_help():
 
 
 def models(seed, shape):
-    joint = random_joint(seed, *shape, spread=0.3)
-    return Problem.from_joint(joint, 0.0)
+    return ds.Problem.from_joint(random_joint(seed, *shape, spread=0.3), 0.0)
 
 
 @given(
@@ -98,13 +104,10 @@ LINEAR = ["total-variation", "maximal-leakage", "min-entropy-leakage", "parity-d
 @pytest.mark.parametrize("shape", [(2, 2, 3000), (3, 3, 300)])
 def test_under_linear_measures_the_chord_leads_to_the_vertex(measure, shape):
     problem = models(5, shape).with_budget(math.inf, measure=measure)
-    sweep = Sweep(problem, "tilt", gap=1e-9)
-    for share in (0.0, 1.0, 0.5, 0.25, 0.3, 0.28):
-        solution, _ = sweep.solve(share * problem.bayes_leakage)
-        assert solution.status is Status.CERTIFIED
+    solution = last_of_sweep(problem, shares_of(problem, 0.0, 1.0, 0.5, 0.25, 0.3, 0.28))
     assert solution.claimed == "optimal (continued)"
     assert solution.iterations == 0
-    alone = ds.solve(problem.with_budget(0.28 * problem.bayes_leakage), "tilt")
+    alone = ds.solve(at_share(problem, 0.28), "tilt")
     assert solution.error_probability == pytest.approx(alone.error_probability, rel=1e-12)
 
 
@@ -113,28 +116,16 @@ def test_under_linear_measures_the_chord_leads_to_the_vertex(measure, shape):
 )
 def test_many_outcomes_are_continued_under_every_measure(measure):
     joint = random_joint(3, 2, 2, 20000, spread=0.5)
-    problem = Problem.from_joint(joint, math.inf, measure=measure)
-    sweep = Sweep(problem, "tilt", gap=1e-9)
-    for share in (0.0, 1.0, 0.5, 0.25, 0.3):
-        solution, _ = sweep.solve(share * problem.bayes_leakage)
-        assert solution.status is Status.CERTIFIED
+    problem = ds.Problem.from_joint(joint, math.inf, measure=measure)
+    solution = last_of_sweep(problem, shares_of(problem, 0.0, 1.0, 0.5, 0.25, 0.3))
     assert solution.claimed == "optimal (continued)"
 
 
 def test_several_secrets_are_continued_along_a_common_factor():
     joint = random_joint(3, 2, 2, 2, 20000, spread=0.5)
-    loss = Problem.from_joint(joint.sum(axis=0), 0.0).loss
-    secrets = [
-        ds.Constraint(joint.sum(axis=(1, 2)), 1.0),
-        ds.Constraint(joint.sum(axis=(0, 2)), 1.0, "chi-square"),
-    ]
-    problem = Problem(loss=loss, constraints=secrets)
+    problem = of_secrets(joint, (0, 1.0), (1, 1.0, "chi-square"))
     problem = problem.with_budget([0.2 * leaks for leaks in problem.bayes_leakages])
-    sweep = Sweep(problem, "tilt", gap=1e-9)
-    for factor in (0.5, 1.0, 2.0, 1.3):
-        solution, _ = sweep.solve(factor)
-        assert solution.status is Status.CERTIFIED
-    assert solution.claimed == "optimal (continued)"
+    assert last_of_sweep(problem, (0.5, 1.0, 2.0, 1.3)).claimed == "optimal (continued)"
 
 
 class Wild:
@@ -175,15 +166,11 @@ def test_worthless_continuation_costs_only_time(behaviour, monkeypatch):
     wild = Wild(behaviour)
     monkeypatch.setattr(sweeping, "load_backend", lambda name: wild)
     problem = ds.problems.paper_single(bins=16)
-    sweep = Sweep(problem, "tilt", gap=1e-9)
-    for share in np.linspace(0.0, 0.9, 14):
-        solution, _ = sweep.solve(float(share) * problem.bayes_leakage)
-        assert solution.status is Status.CERTIFIED
+    last_of_sweep(problem, shares_of(problem, *np.linspace(0.0, 0.9, 14)))
     assert wild.asked > 0
 
 
 def test_backends_without_a_path_are_solved_afresh():
     assert not isinstance(load_backend("blahut-arimoto"), Continuation)
-    problem = ds.problems.paper_single()
-    solution, _ = Sweep(problem, "blahut-arimoto", gap=1e-6).solve(0.005)
+    solution, _ = Sweep(ds.problems.paper_single(), "blahut-arimoto", gap=1e-6).solve(0.005)
     assert solution.status is Status.CERTIFIED

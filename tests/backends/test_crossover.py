@@ -3,15 +3,16 @@ optimality conditions.
 """
 
 import math
-import subprocess
-import sys
+from itertools import product
 
 import numpy as np
 import pytest
 from block_cases import random_problem
+from command import python
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_laws import random_joint
+from solving import at_share, certified, under
 
 import discreet as ds
 from discreet.backends.precision import Precision
@@ -25,14 +26,9 @@ from discreet.problems import Problem, catalog, reduce
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9]
 
 
-def ended(problem, gap=1e-10):
-    return solve_interior(
-        model_of(problem, Precision.of(problem, 1e-9)), gap=gap, max_iterations=100
-    )
-
-
-def interior(problem, gap=1e-10):
-    return ended(problem, gap)[0]
+def ended(problem, gap=1e-10, most=100):
+    model = model_of(problem, Precision.of(problem, 1e-9))
+    return solve_interior(model, gap=gap, max_iterations=most)
 
 
 def crossed(problem, at):
@@ -73,6 +69,12 @@ def assert_consistent(problem, point):
         assert law.leakage_ceiling() <= problem.budget
 
 
+def judge_point(problem, point):
+    """Its certificate; perfect privacy has no price."""
+    price = None if problem.constraint.perfect else point.multipliers
+    return certify(problem, point.columns, point.tilt, price).certificate
+
+
 @given(
     st.integers(2, 5),
     st.integers(2, 5),
@@ -91,15 +93,10 @@ def test_next_to_an_interior_solution_is_a_vertex_that_is_optimal_to_rounding(
     assert_consistent(problem, found)
     assert ties(found) >= 1
     assert proven_width(problem, found, Precision.of(problem, 1e-10)) <= 1e-13
-    judged = certify(
-        problem,
-        found.columns,
-        found.tilt,
-        None if problem.constraint.perfect else found.multipliers,
-    )
-    assert judged.certificate.blend == 0.0
-    assert judged.certificate.kkt.complementarity <= 1e-13 * judged.certificate.upper
-    assert judged.certificate.relative_gap <= 1e-13
+    judged = judge_point(problem, found)
+    assert judged.blend == 0.0
+    assert judged.kkt.complementarity <= 1e-13 * judged.upper
+    assert judged.relative_gap <= 1e-13
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.3])
@@ -107,28 +104,24 @@ def test_equal_losses_and_garbage_give_a_consistent_vertex_or_none(fraction):
     joint = random_joint(0, 3, 2, 100)
     # Two guesses that are always equal.
     joint = np.concatenate([joint[:, :1] / 2, joint[:, :1] / 2, joint[:, 1:]], axis=1)
-    free = Problem.from_joint(joint, math.inf)
-    problem = free.with_budget(fraction * free.bayes_leakage)
-    at = interior(problem)
-    precision = Precision.of(problem, 1e-10)
-    for tilt in (at.tilt, np.zeros_like(at.tilt), 1e6 * at.tilt):
-        for estimator in (
-            at.columns,
-            np.full_like(at.columns, 1 / 3),
-            problem.bayes_estimator,
-            None,
-        ):
-            for multiplier in (at.multipliers[0], 1e-12, 1e12):
-                found = crossover(problem, tilt, np.array([multiplier]), precision, estimator)
-                if found is not None:
-                    assert_consistent(problem, found)
+    problem = under(joint, "mutual-information", fraction)
+    at, _ = ended(problem)
+    even = np.full_like(at.columns, 1 / 3)
+    for tilt, estimator, multiplier in product(
+        (at.tilt, np.zeros_like(at.tilt), 1e6 * at.tilt),
+        (at.columns, even, problem.bayes_estimator, None),
+        (at.multipliers[0], 1e-12, 1e12),
+    ):
+        precision = Precision.of(problem, 1e-10)
+        found = crossover(problem, tilt, np.array([multiplier]), precision, estimator)
+        if found is not None:
+            assert_consistent(problem, found)
 
 
 @pytest.mark.parametrize("bins", [16, 60, 300])
 @pytest.mark.parametrize("share", [0.0, 1e-3, 0.05, 0.4, 0.8])
 def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins, share):
-    free = ds.problems.paper_single(bins=bins)
-    problem = free.with_budget(share * free.bayes_leakage)
+    problem = at_share(ds.problems.paper_single(bins=bins), share)
     best = ds.solve(problem, "tilt")
     multiplier = math.inf if best.multiplier is None else best.multiplier
     rng = np.random.default_rng(4)
@@ -141,9 +134,7 @@ def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins, share
             continue
         count += 1
         assert_consistent(problem, found)
-        judged = certify(
-            problem, found.columns, found.tilt, best.multiplier and found.multipliers
-        ).certificate
+        judged = judge_point(problem, found)
         assert judged.blend == 0.0
         assert judged.relative_gap <= 1e-12
     assert count >= 10
@@ -151,17 +142,17 @@ def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins, share
 
 @pytest.mark.parametrize("fraction", [0.0, 0.5])
 @pytest.mark.parametrize(
-    "name", ["paper-single", "paper-multi", "random", "smart-meter", "multi-mixed"]
+    ("name", "sizes"),
+    [
+        ("paper-single", {}),
+        ("paper-multi", {}),
+        ("dirichlet", {"n": 2, "m": 2, "N": 100, "seed": 0}),
+        ("smart-meter", {}),
+        ("multi-mixed", {}),
+    ],
 )
-def test_with_two_values_and_guesses_no_iteration_is_needed(name, fraction):
-    problem = (
-        random_problem("dirichlet", 2, 2, 100, 0, fraction)
-        if name == "random"
-        else catalog.build(name, fraction=fraction)
-    )
-    best = ds.solve(problem, "tilt")
-    assert best.status is ds.Status.CERTIFIED
-    assert best.iterations == 0
+def test_with_two_values_and_guesses_no_iteration_is_needed(name, sizes, fraction):
+    assert certified(catalog.build(name, fraction=fraction, **sizes), "tilt").iterations == 0
 
 
 def test_a_heavy_tie_of_many_alike_outcomes_is_as_good_as_any():
@@ -169,13 +160,11 @@ def test_a_heavy_tie_of_many_alike_outcomes_is_as_good_as_any():
     to be proven.
     """
     problem = reduce(ds.problems.paper_multi(sensors=30, fraction=0.5)).problem
-    precision = Precision.of(problem, 1e-9)
     for iterations in range(1, 10):
-        at, _ = solve_interior(model_of(problem, precision), gap=1e-10, max_iterations=iterations)
+        at, _ = ended(problem, most=iterations)
         found = crossed(problem, at)
         assert proven_width(problem, found, Precision.of(problem, 1e-10)) <= 1e-10
-    best = ds.solve(problem, "tilt")
-    assert best.status is ds.Status.CERTIFIED
+    best = certified(problem, "tilt")
     assert best.iterations == 0
 
 
@@ -185,8 +174,7 @@ def test_the_width_of_a_vertex_is_relative_to_its_own_error():
     """
     problem = catalog.build("near-deterministic", n=2, m=5, N=10, fraction=0.3, seed=81262)
     assert problem.bayes_error < 1e-8
-    best = ds.solve(problem, "tilt")
-    assert best.status is ds.Status.CERTIFIED
+    best = certified(problem, "tilt")
     assert best.error_probability > 1e-2
     assert best.iterations <= 10
 
@@ -202,26 +190,18 @@ def test_small_problems_need_neither_a_compiler_nor_scipy():
         "    assert ds.solve(problem).status is ds.Status.CERTIFIED\n"
         "    print(*sorted({'numba', 'scipy.optimize'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
+    assert python(code).split() == []
 
 
 def test_a_start_far_beyond_every_share_raises_nothing():
     """Ties of next to no mass may start from shares of any size; steps as large have no cube."""
     usual = ds.problems.paper_single(bins=16)
     faint = np.array([[6e-122], [4e-122]])
-    problem = Problem(
-        np.append(usual.p_xz, faint, axis=1), np.append(usual.loss, 0.5 * faint, axis=1), 0.01
-    )
-    labels = problem.bayes_estimator.argmax(axis=0)
-    vertex = Vertex(
-        problem,
-        problem.bayes_estimator,
-        np.array([16]),
-        labels[[16]],
-        np.full((2, 1), 0.5),
-    )
-    columns = np.where(np.arange(2)[:, None] == labels[16], -1e119, 1e119)
-    tilt = np.zeros((2, 2))
-    found = vertex.solve(columns, tilt, np.ones(1), Precision.of(problem, 1e-9))
+    masses = np.append(usual.p_xz, faint, axis=1)
+    problem = Problem(masses, np.append(usual.loss, 0.5 * faint, axis=1), 0.01)
+    bayes = problem.bayes_estimator
+    labels = bayes.argmax(axis=0)[[16]]
+    vertex = Vertex(problem, bayes, np.array([16]), labels, np.full((2, 1), 0.5))
+    columns = np.where(np.arange(2)[:, None] == labels, -1e119, 1e119)
+    found = vertex.solve(columns, np.zeros((2, 2)), np.ones(1), Precision.of(problem, 1e-9))
     assert found is None or np.isfinite(found.columns).all()

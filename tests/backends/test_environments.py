@@ -11,13 +11,12 @@ import zipfile
 import numpy as np
 import pytest
 
-from discreet.backends import environments
-from discreet.backends.contract import Options
+from discreet import Options, Status
+from discreet.backends import environments, solve_isolated
 from discreet.backends.environments import Environment
-from discreet.backends.isolated import attempt_isolated, solve_isolated
-from discreet.backends.solution import Status
+from discreet.backends.isolated import attempt_isolated
 from discreet.errors import Absent
-from discreet.problems.catalog.paper import paper_single
+from discreet.problems import paper_single
 from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study
 from discreet.reports.study.runner import measure

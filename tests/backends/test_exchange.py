@@ -5,38 +5,24 @@ The reader of CBF, `benchmarks/hard/cbf.py`, is written from the format's refere
 nothing with the writer.
 """
 
-import importlib
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from random_laws import random_joint
 from scipy import sparse
+from solving import of_secrets
 
 import discreet as ds
 from discreet.backends.cones import ConeProgram
 from discreet.backends.exchange.files import FORMATS, is_linear, lift
 from discreet.backends.lowering import Program
-from discreet.errors import FileError, InputError
-from discreet.problems import catalog
-from discreet.problems.reduction import reduce
+from discreet.problems import catalog, reduce
 
 cp = pytest.importorskip("cvxpy")
 clarabel = pytest.importorskip("clarabel")
 highspy = pytest.importorskip("highspy")
-
-
-def secrets():
-    full = random_joint(1, 2, 2, 2, 6)
-    both = [
-        ds.Constraint(full.sum(axis=(1, 2)), 0.01),
-        ds.Constraint(full.sum(axis=(0, 2)), 0.3, "max-lift"),
-    ]
-    return ds.Problem(
-        loss=ds.Problem.from_joint(full.sum(axis=0), budget=0.0).loss, constraints=both
-    )
 
 
 MEASURES = (
@@ -57,22 +43,14 @@ PROBLEMS = {
     **{
         name: catalog.build("census", ages=2, educations=3, occupations=3, measure=name)
         for name in MEASURES
-        if ".5" not in name
     },
     "perfect": catalog.build("paper-single", bins=9, budget=0.0),
     "none": catalog.build("paper-single", bins=5, budget=math.inf),
     "impossible and merged outcomes": catalog.build("zero-mass", n=3, m=3, N=12, fraction=0.5),
-    "two secrets": secrets(),
+    "two secrets": of_secrets(random_joint(1, 2, 2, 2, 6), (0, 0.01), (1, 0.3, "max-lift")),
 }
 BRACKETS = {name: ds.solve(problem).certificate for name, problem in PROBLEMS.items()}
 LINEAR = [name for name, problem in PROBLEMS.items() if is_linear(problem)]
-
-
-@pytest.fixture
-def cbf(monkeypatch):
-    """The reader of CBF, which does not belong to the package."""
-    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
-    return importlib.import_module("hard.cbf")
 
 
 def units(problem, linear):
@@ -132,7 +110,8 @@ def test_clarabel_reads_its_json_and_finds_the_certified_optimum(name, tmp_path)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_cvxpy_finds_the_certified_optimum_of_cbf(name, tmp_path, cbf):
+def test_cvxpy_finds_the_certified_optimum_of_cbf(name, tmp_path, load):
+    cbf = load("hard.cbf")
     path = ds.export(PROBLEMS[name], tmp_path / "program.cbf")
     variables, model = cbf.modelled(cbf.read(path))
     model.solve(solver=cp.CLARABEL)
@@ -180,7 +159,7 @@ def test_equal_problems_give_equal_files_and_a_file_of_somebody_else_is_left_alo
         assert one.read_bytes() == two.read_bytes()
         ds.export(problem, one)  # its own file is replaced
         two.write_text("of somebody else", encoding="ascii")
-        with pytest.raises(FileError, match=two.name):
+        with pytest.raises(ds.FileError, match=two.name):
             ds.export(problem, two, name)
         ds.export(problem, two, name, overwrite=True)
 
@@ -194,16 +173,16 @@ def test_equal_problems_give_equal_files_and_a_file_of_somebody_else_is_left_alo
     ],
 )
 def test_what_cannot_be_written_is_refused_in_a_sentence(path, format_, said, tmp_path):
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(ds.InputError, match=said):
         ds.export(PROBLEMS["mutual-information"], tmp_path / path, format_)
     assert not (tmp_path / path).exists()
 
 
 def test_only_a_problem_in_memory_is_exported(tmp_path):
-    with pytest.raises(InputError, match=r"^str "):
+    with pytest.raises(ds.InputError, match=r"^str "):
         ds.export("problem.npz", tmp_path / "program.cbf")
 
 
 def test_too_few_variables_are_refused():
-    with pytest.raises(InputError, match="3 variables"):
+    with pytest.raises(ds.InputError, match="3 variables"):
         lift(PROBLEMS["perfect"], [1.0, 2.0, 3.0])

@@ -6,17 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from solving import certified
 
+from discreet import Constraint, Problem, Status, solve
 from discreet.backends.highs import METHODS
 from discreet.backends.lowering import Program
 from discreet.backends.parts import rows_by_private_value, whitened_rows
-from discreet.backends.run import solve
-from discreet.backends.solution import Status
-from discreet.errors import InputError
-from discreet.problems import catalog
-from discreet.problems.constraint import Constraint
-from discreet.problems.problem import Problem
-from discreet.problems.reduction import reduce
+from discreet.problems import catalog, reduce
 
 
 def random_problem(seed):
@@ -59,9 +55,11 @@ def test_every_method_is_certified(method):
 
 @pytest.mark.parametrize("sensors", [1, 20, 30])
 def test_the_root_mass_scaling_keeps_tiny_answers(sensors):
-    solution = solve(catalog.build("paper-multi", sensors=sensors, budget=0.0), "highs")
-    assert solution.status is Status.CERTIFIED, solution
+    solution = certified(catalog.build("paper-multi", sensors=sensors, budget=0.0), "highs")
     assert solution.certificate.own_phi_residual <= 1e-14
+
+
+REACHED = [("highs", "ipx", "ipm_iteration_limit"), ("pyomo", "simplex", "simplex_iteration_limit")]
 
 
 @pytest.mark.parametrize(
@@ -73,29 +71,30 @@ def test_the_root_mass_scaling_keeps_tiny_answers(sensors):
         (1e-15, 1e-10, 1e-12),
     ],
 )
-def test_the_gap_reaches_highs_down_to_its_own_minima(gap, tolerance, ipm, monkeypatch):
+@pytest.mark.parametrize(("backend", "method", "limit"), REACHED)
+def test_the_gap_and_the_limits_reach_highs(
+    backend, method, limit, gap, tolerance, ipm, monkeypatch
+):
     made = record_solvers(monkeypatch)
-    settings_ = {"method": "ipx", "presolve": "off"}
     solve(
         catalog.build("paper-single", budget=0.0),
-        "highs",
+        backend,
         gap=gap,
         time_limit=77.0,
         max_iterations=55,
-        settings=settings_,
+        settings={"method": method, "presolve": "off"},
     )
-    (solver,) = made
-    for option in (
-        "primal_feasibility_tolerance",
-        "dual_feasibility_tolerance",
-        "pdlp_optimality_tolerance",
-    ):
-        assert solver.getOptionValue(option)[1] == tolerance
-    assert solver.getOptionValue("ipm_optimality_tolerance")[1] == ipm
-    assert solver.getOptionValue("time_limit")[1] == 77.0
-    assert solver.getOptionValue("ipm_iteration_limit")[1] == 55
-    assert solver.getOptionValue("presolve")[1] == "off"
-    assert solver.getOptionValue("solver")[1] == "ipx"
+    given = {
+        "primal_feasibility_tolerance": tolerance,
+        "dual_feasibility_tolerance": tolerance,
+        "pdlp_optimality_tolerance": tolerance,
+        "ipm_optimality_tolerance": ipm,
+        "time_limit": 77.0,
+        limit: 55,
+        "presolve": "off",
+        "solver": method,
+    }
+    assert given == {name: made[-1].getOptionValue(name)[1] for name in given}
 
 
 def record_solvers(monkeypatch):
@@ -111,14 +110,6 @@ def record_solvers(monkeypatch):
 
     monkeypatch.setattr(highspy, "Highs", Recorded)
     return made
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("method", "hippo"), ("presolve", "maybe"), ("speed", 3)]
-)
-def test_a_wrong_setting_is_a_sentence(name, value):
-    with pytest.raises(InputError, match=name):
-        solve(catalog.build("paper-single", budget=0.0), "highs", settings={name: value})
 
 
 def test_the_program_counts_in_units_of_the_bayes_error():

@@ -6,14 +6,18 @@ from decimal import Decimal, getcontext
 import numpy as np
 import pytest
 from random_laws import random_joint
+from solving import at_share, certified
 
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.tilt import newton, relation
 from discreet.backends.tilt.interior_point import _start, solve_interior
 from discreet.backends.tilt.model import model_of
-from discreet.problems import Problem, catalog
-from discreet.problems.constraint import LeakageBudget
+from discreet.problems import LeakageBudget, Problem, catalog
+
+
+def lowered(problem):
+    return model_of(problem, Precision.of(problem, 1e-9))
 
 
 def mixture(m, fraction):
@@ -23,7 +27,7 @@ def mixture(m, fraction):
 @pytest.mark.parametrize("fraction", [1e-9, 0.01, 0.5])
 def test_a_start_keeps_the_budget_and_its_tilt_is_that_of_its_law(fraction):
     problem = mixture(4, fraction)
-    model = model_of(problem, Precision.of(problem, 1e-9))
+    model = lowered(problem)
     at, _ = _start(model)
     law = model.law_of(at.estimator)
     assert model.chart.leaked(law) + at.inner.slack == pytest.approx(model.chart.levels, rel=1e-12)
@@ -35,13 +39,13 @@ def test_a_start_errs_hardly_more_than_the_best_constant_guess():
     """Two guesses are as good at one outcome; at the other, one of them errs 10²⁰ times as much."""
     loss = np.array([[0.0, 1e-20], [0.0, 0.5], [1e-21, 1.0]])
     problem = Problem(np.array([[0.3, 0.2], [0.1, 0.4]]), loss, LeakageBudget(1e-3))
-    at, _ = _start(model_of(problem, Precision.of(problem, 1e-9)))
+    at, _ = _start(lowered(problem))
     assert problem.error_probability(at.estimator[0]) <= 5.0 * problem.constant_error
 
 
 def test_a_newton_step_does_not_depend_on_its_coordinates(monkeypatch):
     problem = mixture(4, 0.3)
-    model = model_of(problem, Precision.of(problem, 1e-9))
+    model = lowered(problem)
     at, _ = _start(model)
     steps = []
     for far in (-math.inf, math.inf):
@@ -63,8 +67,7 @@ def test_guesses_that_vanish_with_the_budget_do_not_stall_it(name):
     """
     problem = catalog.build(name, fraction=0.5)
     for share in np.geomspace(1e-9, 0.99, 20):
-        solution = ds.solve(problem.with_budget(share * problem.bayes_leakage), "tilt")
-        assert solution.status is ds.Status.CERTIFIED, share
+        certified(at_share(problem, share), "tilt")
 
 
 def test_a_bracket_that_narrows_is_progress():
@@ -72,9 +75,7 @@ def test_a_bracket_that_narrows_is_progress():
     than at the start.
     """
     problem = catalog.build("mixture", n=2, m=2, N=6000, seed=1, fraction=0.5)
-    _, ending = solve_interior(
-        model_of(problem, Precision.of(problem, 1e-9)), gap=1e-9, max_iterations=100
-    )
+    _, ending = solve_interior(lowered(problem), gap=1e-9, max_iterations=100)
     assert ending.optimal
 
 
@@ -111,10 +112,9 @@ def test_a_guess_that_is_next_to_never_made_does_not_stall_the_iteration():
 def test_where_every_outcome_is_a_tie_no_vertex_is_looked_for():
     # y = x: only the law of (X, Ŷ) matters
     p_xz = np.random.default_rng(0).dirichlet(np.ones(40), 3) / 3.0
-    problem = Problem(p_xz, p_xz.sum(axis=0) - p_xz, 1.0)
-    problem = problem.with_budget(0.1 * problem.bayes_leakage)
-    tried = list[object]()
-    model = model_of(problem, Precision.of(problem, 1e-9))
+    problem = at_share(Problem(p_xz, p_xz.sum(axis=0) - p_xz, 1.0), 0.1)
+    tried = []
+    model = lowered(problem)
     _, ending = solve_interior(model, gap=1e-9, max_iterations=100, shortcut=tried.append)
     assert ending.optimal
     assert not tried
@@ -144,4 +144,4 @@ def test_a_steep_measure_does_not_make_the_iteration_swing(n, m, outcomes, seed,
     problem = catalog.build("dirichlet", n=n, m=m, N=outcomes, seed=seed).with_budget(
         budget, measure="sibson:alpha=100"
     )
-    assert ds.solve(problem, "tilt", gap=1e-9).status is ds.Status.CERTIFIED
+    certified(problem, "tilt", gap=1e-9)

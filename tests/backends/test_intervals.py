@@ -16,10 +16,8 @@ import discreet as ds
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
 from discreet.backends.continuous.newton import polish
 from discreet.backends.precision import Precision
-from discreet.errors import InputError
-from discreet.problems.continuous.density import Mixture
-from discreet.problems.continuous.model import ContinuousProblem, paper_continuous
-from discreet.problems.sensors.bins import NormalDensity
+from discreet.problems import Mixture, NormalDensity, paper_continuous
+from discreet.problems.continuous.model import ContinuousProblem
 
 P_XY = np.array([[0.3, 0.2], [0.15, 0.35]])
 GAP = 1e-8
@@ -27,6 +25,9 @@ GAP = 1e-8
 
 def grid(family):
     return [[family(j, i) for i in range(2)] for j in range(2)]
+
+
+NORMAL = grid(lambda j, i: NormalDensity(i + 0.5 * j, 0.3))
 
 
 def mixture_problem(seed, n, m, parts, budget):
@@ -46,6 +47,11 @@ def mixture_problem(seed, n, m, parts, budget):
 def solved(budget):
     """The paper's single sensor under a budget."""
     return ds.solve(paper_continuous(budget))
+
+
+def in_bins(problem, inner):
+    """The solution where only the bin between these edges is seen."""
+    return ds.solve(problem.on(np.concatenate([[-np.inf], inner, [np.inf]])), backend="tilt")
 
 
 def check(solution, gap=GAP):
@@ -102,8 +108,7 @@ def test_fine_bins_approach_the_continuous_optimum_from_above(budget):
     check(solution)
     errors = []
     for bins in (30, 300, 3000):
-        edges = np.concatenate([[-np.inf], np.linspace(-7, 7, bins - 1), [np.inf]])
-        fine = ds.solve(problem.on(edges), backend="tilt")
+        fine = in_bins(problem, np.linspace(-7, 7, bins - 1))
         assert fine.certificate.upper >= solution.certificate.lower
         errors.append(fine.error_probability / solution.error_probability - 1.0)
     assert errors[0] > errors[1] > errors[2]
@@ -154,11 +159,8 @@ def test_every_kind_of_density_is_certified(name, regime):
     """In every regime; how small a budget may be is asked above."""
     solution = under_a_slack_budget(name)
     if regime != "slack":
-        solution = ds.solve(
-            solution.problem.with_budget(
-                {"perfect": 0.0, "constrained": 0.1}[regime] * solution.leakage
-            )
-        )
+        share = {"perfect": 0.0, "constrained": 0.1}[regime]
+        solution = ds.solve(solution.problem.with_budget(share * solution.leakage))
     check(solution)
     assert solution.rule.edges.size <= 30
 
@@ -235,23 +237,20 @@ def test_a_partition_on_which_tilt_stalls_is_solved_as_a_linear_program():
 
 
 def test_asymmetric_losses_and_more_guesses_than_values():
-    laws = grid(lambda j, i: NormalDensity(i + 0.5 * j, 0.3))
     loss = np.array([[0.0, 1.0, 0.2], [5.0, 0.0, 0.4]])  # the third guess abstains
-    problem = ContinuousProblem(laws, P_XY, 0.02, loss_matrix=loss)
+    problem = ContinuousProblem(NORMAL, P_XY, 0.02, loss_matrix=loss)
     solution = ds.solve(problem)
     check(solution)
     assert set(solution.rule.labels) >= {0, 1, 2}
-    edges = np.concatenate([[-np.inf], np.linspace(-2, 4, 3000), [np.inf]])
-    fine = ds.solve(problem.on(edges), backend="tilt")
+    fine = in_bins(problem, np.linspace(-2, 4, 3000))
     assert solution.error_probability == pytest.approx(fine.error_probability, rel=1e-5)
 
 
 def test_private_values_that_never_happen_change_nothing():
-    laws = grid(lambda j, i: NormalDensity(i + 0.5 * j, 0.3))
     with_unused = ContinuousProblem(
-        [*laws, [NormalDensity(9, 1), NormalDensity(8, 1)]], [*P_XY, [0, 0]], 0.01
+        [*NORMAL, [NormalDensity(9, 1), NormalDensity(8, 1)]], [*P_XY, [0, 0]], 0.01
     )
-    plain = ContinuousProblem(laws, P_XY, 0.01)
+    plain = ContinuousProblem(NORMAL, P_XY, 0.01)
     a = ds.solve(with_unused)
     b = ds.solve(plain)
     check(a)
@@ -297,11 +296,11 @@ def test_what_cannot_be_solved_is_refused():
     assert refused.message.startswith(
         "backend intervals does not serve outcomes in arrays; use one of: tilt"
     )
-    with pytest.raises(InputError, match=r"^int .*BlockProblem"):
+    with pytest.raises(ds.InputError, match=r"^int .*BlockProblem"):
         ds.solve(3)
-    with pytest.raises(InputError, match="estimator"):
+    with pytest.raises(ds.InputError, match="estimator"):
         solved(0.1).estimator  # noqa: B018
-    with pytest.raises(InputError, match="gap"):
+    with pytest.raises(ds.InputError, match="gap"):
         ds.solve(paper_continuous(0.1), gap=0.0)
 
 

@@ -8,27 +8,20 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import fake_backends
 import numpy as np
 import pytest
 from command import environment
 from random_laws import random_joint
-from waiting import within
+from solving import of_secrets
+from waiting import is_alive, within
 
-from discreet.backends.contract import Options
-from discreet.backends.isolated import attempt_isolated, probe, solve_isolated
-from discreet.backends.registry import backend_names
-from discreet.backends.run import conclude, solve
-from discreet.backends.solution import Status
-from discreet.errors import InputError
-from discreet.problems.blocks import BlockProblem
-from discreet.problems.catalog.paper import paper_single
-from discreet.problems.causal.model import person_at_home
-from discreet.problems.constraint import Constraint
-from discreet.problems.continuous.model import paper_continuous
-from discreet.problems.problem import Problem
+from discreet import BlockProblem, InputError, Options, Problem, Status, solve
+from discreet.backends import backend_names, probe, solve_isolated
+from discreet.backends.isolated import attempt_isolated
+from discreet.backends.run import conclude
+from discreet.problems import paper_continuous, paper_single, person_at_home
 
 posix = pytest.mark.skipif(os.name != "posix", reason="process groups and signals are POSIX")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="memory limits and /proc are Linux")
@@ -51,19 +44,13 @@ def trial(monkeypatch):
 
 @pytest.fixture(scope="module")
 def model():
-    rng = np.random.default_rng(5)
-    joint = random_joint(rng, 2, 2, 6, spread=0.5)
-    return Problem.from_joint(joint, budget=math.inf, name="random")
+    return Problem.from_joint(random_joint(5, 2, 2, 6, spread=0.5), budget=math.inf, name="random")
 
 
 def test_every_step_is_timed(model, ticking):
     taken = solve(model, "fake-bayes").timings
-    assert (
-        taken.lower_seconds,
-        taken.solve_seconds,
-        taken.lift_seconds,
-        taken.certify_seconds,
-    ) == (1.0, 1.0, 1.0, 1.0)
+    assert taken.lower_seconds == taken.solve_seconds == 1.0
+    assert taken.lift_seconds == taken.certify_seconds == 1.0
 
 
 def test_a_good_answer_is_the_same_as_in_this_process(model, attempted):
@@ -129,7 +116,7 @@ def test_the_time_limit_kills_the_whole_group(model, tmp_path, monkeypatch, tick
     assert "time limit of 0.5 s" in solution.message
     assert solution.timings.solve_seconds == 1.0
     for number in (tmp_path / "child").read_text().split():
-        assert within(5, lambda number=number: not _alive(int(number)))
+        assert within(5, lambda number=number: not is_alive(int(number)))
     assert sys.platform != "linux" or (tried.peak_bytes or 0) > 1e7
 
 
@@ -145,19 +132,20 @@ def test_threads_are_limited_on_request(model):
     assert solve_isolated(model, "fake-threads", threads=1).claimed == "1"
 
 
-def test_bad_input_raises_in_the_caller(model):
-    with pytest.raises(InputError, match="'nobody'"):
-        solve_isolated(model, "nobody")
-    with pytest.raises(InputError, match=r"'handle'.*knob"):
-        solve_isolated(model, "fake-bayes", settings={"handle": 1})
-    with pytest.raises(InputError, match="'knob' is 'x'"):
-        solve_isolated(model, "fake-refuses")
-    with pytest.raises(InputError, match="'knob'"):
-        solve_isolated(model, "fake-bayes", settings={"knob": object()})
-    with pytest.raises(InputError, match="threads is 0"):
-        solve_isolated(model, "fake-bayes", threads=0)
-    with pytest.raises(InputError, match="memory limit is -1"):
-        solve_isolated(model, "fake-bayes", memory_limit=-1)
+@pytest.mark.parametrize(
+    ("backend", "asked", "said"),
+    [
+        ("nobody", {}, "'nobody'"),
+        ("fake-bayes", {"settings": {"handle": 1}}, r"'handle'.*knob"),
+        ("fake-refuses", {}, "'knob' is 'x'"),
+        ("fake-bayes", {"settings": {"knob": object()}}, "'knob'"),
+        ("fake-bayes", {"threads": 0}, "threads is 0"),
+        ("fake-bayes", {"memory_limit": -1}, "memory limit is -1"),
+    ],
+)
+def test_bad_input_raises_in_the_caller(model, backend, asked, said):
+    with pytest.raises(InputError, match=said):
+        solve_isolated(model, backend, **asked)
 
 
 def test_probing_survives_an_import_that_ends_the_process(monkeypatch):
@@ -204,20 +192,10 @@ def test_the_worker_ends_with_its_caller(tmp_path, how):
         caller.kill()
     worker, child = map(int, note.read_text().split())
     try:
-        assert within(10, lambda: not _alive(worker) and not _alive(child))
+        assert within(10, lambda: not is_alive(worker) and not is_alive(child))
     finally:
-        if _alive(child):
+        if is_alive(child):
             os.kill(child, signal.SIGKILL)
-
-
-def _alive(process):
-    """Whether a process runs (a zombie does not)."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{process}/stat")
-    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
 def test_the_traceback_of_a_backend_that_raises_arrives(model, attempted):
@@ -233,9 +211,8 @@ def test_the_traceback_of_a_backend_that_raises_arrives(model, attempted):
 
 @linux
 def test_memory_beyond_the_imports_is_measured(model, attempted):
-    modest = attempted
     hungry = attempt_isolated(model, "fake-hungry", Options())
-    assert modest.solve_bytes < 50e6 < modest.peak_bytes + 50e6
+    assert attempted.solve_bytes < 50e6 < attempted.peak_bytes + 50e6
     assert 140e6 < hungry.solve_bytes < 240e6
     assert hungry.peak_bytes > hungry.solve_bytes
 
@@ -243,22 +220,17 @@ def test_memory_beyond_the_imports_is_measured(model, attempted):
 def test_short_attempts_are_repeated_for_their_timings_and_answered_with_the_first(
     model, attempted
 ):
-    once = attempted
     often = attempt_isolated(model, "fake-bayes", Options(), repeat_seconds=5.0)
-    assert len(once.samples) == 1
+    assert len(attempted.samples) == 1
     assert len(often.samples) == 7
     total = often.timings.lower_seconds + often.timings.solve_seconds + often.timings.lift_seconds
     assert total == sorted(often.samples[1:])[2]
-    assert np.array_equal(once.answer.estimator, often.answer.estimator)
+    assert np.array_equal(attempted.answer.estimator, often.answer.estimator)
 
 
 def test_another_process_is_told_all_constraints():
-    full = random_joint(0, 2, 2, 2, 6)  # p(x, x', y, z)
-    secrets = [
-        Constraint(full.sum(axis=(1, 2)), 0.001),
-        Constraint(full.sum(axis=1).transpose(1, 0, 2), 0.01, "conditional-mutual-information"),
-    ]
-    problem = Problem(loss=Problem.from_joint(full.sum(axis=0), 0.0).loss, constraints=secrets)
+    joint = random_joint(0, 2, 2, 2, 6)
+    problem = of_secrets(joint, (0, 0.001), (2, 0.01, "conditional-mutual-information"))
     found = solve_isolated(problem, "conic")
     assert found.status is Status.CERTIFIED, found
     assert len(found.certificate.terms) == 2

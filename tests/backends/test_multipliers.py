@@ -8,41 +8,37 @@ import numpy as np
 import pytest
 import scipy.optimize
 from random_laws import random_columns, random_joint
+from solving import certified, of_secrets, under
 
 import discreet as ds
+from discreet.backends import Answer, Timings
 from discreet.backends.attempts import Attempt
-from discreet.backends.contract import Answer, Options
 from discreet.backends.multipliers import multipliers_of
 from discreet.backends.run import conclude, judge_answer
-from discreet.backends.solution import Timings
 from discreet.measures.registry import CONDITIONAL, MEASURES
-from discreet.problems.outcome_rules import OutcomeRule
+from discreet.problems import grouped_problem, lattice_problem
 from discreet.problems.problem import Problem
-from discreet.problems.streams.groups import grouped_problem
-from discreet.problems.streams.lattice import lattice_problem
 
 # p(x, x', y, z)
 JOINT = random_joint(5, 2, 3, 3, 20, spread=0.5)
 PLAIN = JOINT.sum(axis=0)
 PARAMETERS = {"sibson": ":alpha=3", "g-leakage": ":gain=[[1,0,0],[0,2,1],[0.5,0.5,0.5]]"}
 NAMES = [name + PARAMETERS.get(name, "") for name in MEASURES]
+WITHOUT_GAINS = [name for name in NAMES if not name.startswith("g-leakage")]
+ROWS = PLAIN.sum(axis=1)
+LOSS = Problem.from_joint(PLAIN, math.inf).loss
 
 
 def own_gap(problem):
     """Of the optimal estimator, without the duals with which it was found."""
-    solution = ds.solve(problem, "tilt", gap=1e-9)
-    assert solution.status is ds.Status.CERTIFIED, solution
-    return float(
-        judge_answer(problem, Answer(np.asarray(solution.estimator))).certificate.relative_gap
-    )
+    estimator = certified(problem, "tilt", gap=1e-9).estimator
+    return judge_answer(problem, Answer(np.asarray(estimator))).certificate.relative_gap
 
 
 @pytest.mark.parametrize("name", [*NAMES, *CONDITIONAL])
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3])
 def test_an_optimal_estimator_alone_is_certified(name, share):
-    free = Problem.from_joint(PLAIN, math.inf, measure=name)
-    leaked = free.bayes_leakages[0]
-    assert own_gap(free.with_budget(share * (leaked if math.isfinite(leaked) else 1.0))) <= 1e-9
+    assert own_gap(under(PLAIN, name, share)) <= 1e-9
 
 
 @pytest.mark.parametrize(
@@ -59,30 +55,12 @@ def test_an_optimal_estimator_alone_is_certified(name, share):
     ids=str,
 )
 def test_so_is_one_of_several_secrets(constraints):
-    rows = [
-        JOINT.sum(axis=(1, 2)),
-        JOINT.sum(axis=(0, 2)),
-        JOINT.sum(axis=1).transpose(1, 0, 2),
-    ]
-    stated = [ds.Constraint(rows[which], budget, measure) for which, budget, measure in constraints]
-    assert (
-        own_gap(Problem(loss=Problem.from_joint(PLAIN, math.inf).loss, constraints=stated)) <= 1e-9
-    )
+    assert own_gap(of_secrets(JOINT, *constraints)) <= 1e-9
 
 
 def test_nothing_is_derived_where_outcomes_are_many():
     many = ds.problems.dirichlet(n=2, m=2, N=5_000, seed=1).with_budget(0.01, measure="chi-square")
     assert multipliers_of(many, many.law(many.bayes_estimator)) is None
-
-
-def with_impossible_value(joint):
-    """The same private joint with a private value of probability 0 after the first one."""
-    return np.insert(joint, 1, 0.0, axis=-2)
-
-
-def with_impossible_outcome(masses):
-    """The same masses with an outcome of probability 0 after the first one."""
-    return np.insert(masses, 1, 0.0, axis=-1)
 
 
 ESTIMATORS = {
@@ -99,19 +77,17 @@ def bracket_of(problem, estimator):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("g-leakage")])
+@pytest.mark.parametrize("name", WITHOUT_GAINS)
 def test_what_never_happens_changes_no_bracket(name, budget, estimator):
     """Law: neither a private value nor an outcome of probability 0 changes what is proven about an
     estimator.
     """
-    rows = PLAIN.sum(axis=1)
-    loss = Problem.from_joint(PLAIN, math.inf).loss
     columns = ESTIMATORS[estimator]
-    known = bracket_of(Problem(rows, loss, budget, measure=name), columns)
-    more = Problem(with_impossible_value(rows), loss, budget, measure=name)
+    known = bracket_of(Problem(ROWS, LOSS, budget, measure=name), columns)
+    more = Problem(np.insert(ROWS, 1, 0.0, axis=0), LOSS, budget, measure=name)
     assert bracket_of(more, columns) == pytest.approx(known, rel=1e-9)
     rare = Problem(
-        with_impossible_outcome(rows), with_impossible_outcome(loss), budget, measure=name
+        *(np.insert(each, 1, 0.0, axis=1) for each in (ROWS, LOSS)), budget, measure=name
     )
     assert bracket_of(rare, np.insert(columns, 1, 1.0 / 3.0, axis=1)) == pytest.approx(
         known, rel=1e-9
@@ -119,17 +95,12 @@ def test_what_never_happens_changes_no_bracket(name, budget, estimator):
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_a_private_value_of_subnormal_probability_is_judged(budget):
+@pytest.mark.parametrize("name", WITHOUT_GAINS)
+def test_a_private_value_of_subnormal_probability_is_judged(name, budget):
     """1/π overflows, so that the linear program cannot be stated."""
-    rows = PLAIN.sum(axis=1)
-    loss = Problem.from_joint(PLAIN, math.inf).loss
-    rare = np.insert(rows, 1, 1e-320, axis=0)
-    for name in NAMES[:-1]:
-        if not name.startswith("g-leakage"):
-            lower, upper = bracket_of(
-                Problem(rare, loss, budget, measure=name), ESTIMATORS["drawn"]
-            )
-            assert lower <= upper
+    rare = Problem(np.insert(ROWS, 1, 1e-320, axis=0), LOSS, budget, measure=name)
+    lower, upper = bracket_of(rare, ESTIMATORS["drawn"])
+    assert lower <= upper
 
 
 def test_no_linear_program_is_solved_without_time_left(monkeypatch):
@@ -149,7 +120,7 @@ def test_no_linear_program_is_solved_without_time_left(monkeypatch):
     for seconds, left in [(1.0, [4.0]), (5.0, []), (6.0, [])]:
         programs.clear()
         tried = Attempt("", answer, None, timings=Timings(solve_seconds=seconds))
-        assert conclude(problem, tried, Options(time_limit=5.0)).certificate is not None
+        assert conclude(problem, tried, ds.Options(time_limit=5.0)).certificate is not None
         assert programs == left
 
 
@@ -165,7 +136,10 @@ def test_rules_for_count_vectors_are_judged_without_an_impossible_value(tail):
         lattice = lattice_problem(law, prior, 5, 0.0, tail=tail)
         groups = grouped_problem([np.array([law] * 3), np.array([law] * 2)], prior, 0.0, tail=tail)
         guess = np.zeros((2, len(prior)))
-        return [*bracket_of(lattice, OutcomeRule(guess)), *bracket_of(groups, OutcomeRule(guess))]
+        return [
+            *bracket_of(lattice, ds.OutcomeRule(guess)),
+            *bracket_of(groups, ds.OutcomeRule(guess)),
+        ]
 
     more = np.insert(law, 1, 0.5, axis=0), np.insert(prior, 1, 0.0, axis=0)
     assert proven(*more) == pytest.approx(proven(law, prior), rel=1e-9)

@@ -10,18 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.backends.tilt import passes
-from discreet.backends.tilt.passes import (
-    SCREENED,
-    SHELLS,
-    TIES,
-    Pass,
-    _visit,
-    classify,
-    shell_top,
-)
+from discreet.backends.tilt.passes import SCREENED, SHELLS, TIES, Pass, _visit, classify, shell_top
 from discreet.numerics import label_strips
 from discreet.numerics.compiled import compiled_available
-from discreet.problems.outcomes import ArrayBlocks
+from discreet.problems import ArrayBlocks
 
 NUMBA = pytest.mark.skipif(not compiled_available(), reason="numba is not installed (extra fast)")
 BOTH = pytest.mark.parametrize(
@@ -93,8 +85,7 @@ screens = st.sampled_from([0.0, 1e-6, 0.1, 1.0, math.inf])
 mosts = st.sampled_from([None, 0, 1, 20])
 
 
-@NUMBA
-@given(
+CASES = (
     st.sampled_from(SHAPES),
     st.integers(1, 400),
     st.integers(0, 10**6),
@@ -103,17 +94,18 @@ mosts = st.sampled_from([None, 0, 1, 20])
     screens,
     mosts,
 )
+
+
+@NUMBA
+@given(*CASES)
 def test_compiled_and_numpy_decide_alike(shape, count, seed, scale, threshold, screen, most):
     n, m = shape
     blocks = outcomes(n, m, count, seed, 300)
     tilt = tilt_for(n, m, seed, scale)
+    asked = {"screen": screen, "most": most, "strip": 128, "threads": 1}
     with np.errstate(all="raise", under="ignore"):
-        one = scan(
-            blocks, tilt, threshold, screen=screen, most=most, strip=128, threads=1, compiled=False
-        )
-    other = scan(
-        blocks, tilt, threshold, screen=screen, most=most, strip=128, threads=1, compiled=True
-    )
+        one = scan(blocks, tilt, threshold, compiled=False, **asked)
+    other = scan(blocks, tilt, threshold, compiled=True, **asked)
     assert_same(one, other, rounding=1e-12)
 
 
@@ -130,15 +122,7 @@ def test_kernels_are_compiled_once_for_tilts_in_any_order():
 
 
 @BOTH
-@given(
-    st.sampled_from(SHAPES),
-    st.integers(1, 300),
-    st.integers(0, 10**6),
-    scales,
-    thresholds,
-    screens,
-    mosts,
-)
+@given(*CASES)
 def test_everything_is_listed_or_in_a_cell(
     compiled, shape, count, seed, scale, threshold, screen, most
 ):

@@ -2,15 +2,14 @@
 repair.
 """
 
-import importlib
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_laws import random_joint
+from solving import at_share, certified, under
 
 import discreet as ds
 from discreet.backends.precision import Precision
@@ -20,7 +19,6 @@ from discreet.backends.tilt.program import is_linear, solve_by_sifting
 from discreet.judge import certify
 from discreet.measures import GLeakage
 from discreet.measures.registry import LINEAR
-from discreet.problems import Problem
 
 GAIN = [
     [1.0, 0.0, 0.3, 0.2, 0.1],
@@ -33,10 +31,14 @@ FRACTIONS = [1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9]
 
 def random_problem(name, n, m, outcomes, seed, fraction):
     """At a share of what the Bayes rule leaks, or of 2 where that has no bound."""
-    joint = random_joint(seed, n, m, outcomes, spread=0.5)
     text = str(GLeakage(np.array(GAIN)[:, :n])) if name == "g-leakage" else name
-    free = Problem.from_joint(joint, math.inf, measure=text)
-    return free.with_budget(fraction * min(free.bayes_leakage, 2.0))
+    joint = random_joint(seed, n, m, outcomes, spread=0.5)
+    return under(joint, text, fraction, 2.0)
+
+
+def mixture(name, share, **sizes):
+    """Many outcomes, at such a share."""
+    return at_share(ds.problems.mixture(budget=math.inf, measure=name, **sizes), share, 2.0)
 
 
 def judged(problem, point):
@@ -84,8 +86,9 @@ def test_budget_0_of_an_adversary_s_gain(name):
 def test_a_gap_that_rounding_does_not_allow_gives_none():
     problem = random_problem("maximal-leakage", 3, 3, 60, 4, 0.1)
     tilt = np.zeros((3, 3))
-    assert crossover(problem, tilt, np.ones(1), Precision.of(problem, 1e-12), gap=1e-12) is not None
-    assert crossover(problem, tilt, np.ones(1), Precision.of(problem, 1e-12), gap=-1e-12) is None
+    precision = Precision.of(problem, 1e-12)
+    assert crossover(problem, tilt, np.ones(1), precision, gap=1e-12) is not None
+    assert crossover(problem, tilt, np.ones(1), precision, gap=-1e-12) is None
 
 
 def test_perfect_privacy_alone_and_smooth_measures_are_no_linear_programs():
@@ -97,18 +100,14 @@ def test_perfect_privacy_alone_and_smooth_measures_are_no_linear_programs():
 
 @pytest.mark.parametrize("values", [2, 3])
 def test_the_rounds_of_a_linear_measure_take_no_iteration_of_the_interior_point(values):
-    free = ds.problems.mixture(
-        n=values, m=values, N=40_000, budget=math.inf, measure="total-variation"
-    )
-    solution = ds.solve(free.with_budget(0.4 * free.bayes_leakage), "tilt", gap=1e-12)
-    assert solution.status is ds.Status.CERTIFIED
-    assert solution.iterations == 0
+    problem = mixture("total-variation", 0.4, n=values, m=values, N=40_000)
+    assert certified(problem, "tilt", gap=1e-12).iterations == 0
 
 
 @pytest.fixture
 def programs(monkeypatch):
     """How many outcomes each program has that is solved."""
-    sizes = list[int]()
+    sizes = []
     plain = program._refine_program
 
     def counted(program, times):
@@ -131,7 +130,7 @@ def test_a_tilt_that_is_too_far_is_replaced_by_that_of_few_outcomes(far, program
     rows = np.concatenate([whole.p_xz, whole.loss])
     sums = np.stack([rows[:, ~near & (label == guess)].sum(axis=1) for guess in (0, 1)], axis=1)
     rows = np.concatenate([rows[:, near], sums], axis=1)
-    free = Problem.of_rows(rows[:2], rows[2:], whole.terms)
+    free = ds.Problem.of_rows(rows[:2], rows[2:], whole.terms)
     problem = free.with_budget(0.99 * free.bayes_leakage)
     precision = Precision.of(problem, 1e-9)
     found = solve_by_sifting(problem, np.zeros((2, 2)), precision, gap=precision.bracket, far=far)
@@ -139,30 +138,32 @@ def test_a_tilt_that_is_too_far_is_replaced_by_that_of_few_outcomes(far, program
     assert max(programs) < problem.N // 2
 
 
-@pytest.mark.parametrize("name", sorted(LINEAR - {"g-leakage"}))
-def test_a_time_limit_ends_after_the_program_at_hand(name, programs):
-    free = ds.problems.mixture(n=3, m=3, N=1_000, budget=math.inf, measure=name)
-    problem = free.with_budget(0.3 * min(2.0, free.bayes_leakage))
-    optimum = ds.solve(problem, "tilt", gap=1e-12)
-    assert len(programs) > 2
-    programs.clear()
-    stopped = ds.solve(problem, "tilt", gap=1e-12, time_limit=1e-9)
-    # Of a few outcomes and of all; each once more, with sums, where it has no solution.
-    assert len(programs) <= 4
-    assert_stopped(stopped, optimum)
+# Of a few outcomes and of all; each once more, with sums, where it has no solution.
+SMALL = [(name, {"n": 3, "m": 3, "N": 1_000}, 2, 4) for name in sorted(LINEAR - {"g-leakage"})]
+# Up to four of a sample, one next to its tilt, one of the round, two each for two rules.
+IN_ROUNDS = [
+    (name, {"n": 4, "m": 4, "N": 60_000}, 20, 10)
+    for name in ("maximal-leakage", "min-entropy-leakage")
+]
 
 
-@pytest.mark.parametrize("name", ["maximal-leakage", "min-entropy-leakage"])
-def test_a_time_limit_in_rounds(name, programs):
-    free = ds.problems.mixture(n=4, m=4, N=60_000, budget=math.inf, measure=name)
-    problem = free.with_budget(0.3 * free.bayes_leakage)
-    optimum = ds.solve(problem, "tilt", gap=1e-12)
-    assert len(programs) > 20
+@pytest.mark.parametrize(("name", "sizes", "usual", "most"), [*SMALL, *IN_ROUNDS])
+def test_a_time_limit_ends_after_the_program_at_hand(name, sizes, usual, most, programs):
+    """The answer keeps the budget by itself, and the bracket holds the optimum."""
+    problem = mixture(name, 0.3, **sizes)
+    best = ds.solve(problem, "tilt", gap=1e-12).certificate
+    assert best.relative_gap <= 1e-12
+    assert len(programs) > usual
     programs.clear()
     stopped = ds.solve(problem, "tilt", gap=1e-12, time_limit=1e-9)
-    # Up to four of a sample, one next to its tilt, one of the round, two each for two rules.
-    assert len(programs) <= 10
-    assert_stopped(stopped, optimum)
+    assert stopped.claimed == "time limit"
+    assert len(programs) <= most
+    found = stopped.certificate
+    assert found.blend == 0.0
+    assert found.own_leakage_ceiling <= problem.budget
+    assert found.lower <= best.upper
+    assert best.lower <= found.upper
+    assert found.relative_gap <= 0.5
 
 
 def test_a_program_without_a_solution_ends_by_a_bound(monkeypatch):
@@ -170,7 +171,7 @@ def test_a_program_without_a_solution_ends_by_a_bound(monkeypatch):
     other way, and gives up.
     """
     plain = program._solution
-    without = list[str]()
+    without = []
 
     def watched(solver):
         found = plain(solver)
@@ -180,18 +181,16 @@ def test_a_program_without_a_solution_ends_by_a_bound(monkeypatch):
         return found
 
     monkeypatch.setattr(program, "_solution", watched)
-    free = ds.problems.mixture(n=4, m=4, N=60_000, budget=math.inf, measure="parity-difference")
-    solution = ds.solve(free.with_budget(0.3 * free.bayes_leakage), "tilt", gap=1e-12)
-    assert solution.status is ds.Status.CERTIFIED
+    certified(mixture("parity-difference", 0.3, n=4, m=4, N=60_000), "tilt", gap=1e-12)
     assert "kObjectiveBound" in without
 
 
-def test_a_program_that_cycles_is_given_up(monkeypatch):
+def test_a_program_that_cycles_is_given_up(monkeypatch, load):
     """HiGHS takes 140,000 pivots and more of the residuals of one program of this problem, which
     has 346 rows and columns; the interior point solves it.
     """
     plain = program._solution
-    pivots = list[float]()
+    pivots = []
 
     def watched(solver):
         found = plain(solver)
@@ -200,25 +199,8 @@ def test_a_program_that_cycles_is_given_up(monkeypatch):
         return found
 
     monkeypatch.setattr(program, "_solution", watched)
-    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
-    problem = importlib.import_module("campaigns.instances").drawn("secrets", 1, 2177)[1]
-    assert ds.solve(problem, "tilt").status is ds.Status.CERTIFIED
+    certified(load("campaigns.instances").drawn("secrets", 1, 2177)[1], "tilt")
     assert max(pivots) <= 2.0 * program._PIVOTS
-
-
-def assert_stopped(stopped, optimum):
-    """The limit has ended it; the answer keeps the budget by itself, and the bracket holds the
-    optimum.
-    """
-    assert stopped.claimed == "time limit"
-    found = stopped.certificate
-    best = optimum.certificate
-    assert best.relative_gap <= 1e-12
-    assert found.blend == 0.0
-    assert found.own_leakage_ceiling <= stopped.problem.budget
-    assert found.lower <= best.upper
-    assert best.lower <= found.upper
-    assert found.relative_gap <= 0.5
 
 
 def test_a_program_that_is_too_large_is_not_written():

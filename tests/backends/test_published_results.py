@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from random_laws import random_joint
 from scipy.optimize import linprog
+from solving import under
 
 import discreet as ds
 
@@ -30,7 +31,14 @@ def _least_error(problem, gap=1e-9):
 
 def _release(prior, budget, measure):
     """X is what is seen and what is asked for."""
-    return ds.Problem(np.diag(prior), prior * (1.0 - np.eye(prior.size)), budget, measure=measure)
+    return _disclosure(prior, 1.0 - np.eye(prior.size), budget, measure)
+
+
+def _drawn(seed, most):
+    """A generator, a prior of two to `most` private values, and losses of two to four guesses."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, most + 1))
+    return rng, rng.dirichlet(np.ones(n)), rng.random((int(rng.integers(2, 5)), n))
 
 
 def _disclosure(prior, loss, budget, measure):
@@ -102,9 +110,7 @@ def test_all_locally_private_answers_about_a_bit_come_from_randomised_response(e
     """P. Kairouz, S. Oh, P. Viswanath, arXiv 1407.1338: for a binary X it is best for every
     purpose.
     """
-    rng = np.random.default_rng(seed)
-    prior = rng.dirichlet(np.ones(2))
-    loss = rng.random((int(rng.integers(2, 5)), 2))
+    _, prior, loss = _drawn(seed, 2)
     truth = 1.0 / (1.0 + math.exp(-epsilon))
     response = np.array([[truth, 1.0 - truth], [1.0 - truth, truth]])
     problem = _disclosure(prior, loss, epsilon, "local-differential-privacy")
@@ -116,17 +122,13 @@ def test_staircase_mechanisms_are_best_under_local_differential_privacy(seed):
     """The same paper: the optimum is that of a linear program whose columns have entries 1 and e^ε
     only.
     """
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(2, 5))
-    prior = rng.dirichlet(np.ones(n))
-    loss = rng.random((int(rng.integers(2, 5)), n))
+    rng, prior, loss = _drawn(seed, 4)
     epsilon = float(rng.uniform(0.1, 3.0))
-    steps = np.array(list(itertools.product([1.0, math.exp(epsilon)], repeat=n)))
+    steps = np.array(list(itertools.product([1.0, math.exp(epsilon)], repeat=prior.size)))
     risks = (steps * prior @ loss.T).min(axis=1)
-    best = linprog(risks, A_eq=steps.T, b_eq=np.ones(n))
-    assert _least_error(
-        _disclosure(prior, loss, epsilon, "local-differential-privacy")
-    ) == pytest.approx(best.fun, rel=1e-8)
+    best = linprog(risks, A_eq=steps.T, b_eq=np.ones(prior.size))
+    problem = _disclosure(prior, loss, epsilon, "local-differential-privacy")
+    assert _least_error(problem) == pytest.approx(best.fun, rel=1e-8)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -137,13 +139,10 @@ def test_extremal_mechanisms_of_pointwise_maximal_leakage(seed):
     It names x_k with probability e^ε π_k if X is another value. Of a bit the two ends of what is
     allowed are best at any ε.
     """
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(2, 6))
-    prior = rng.dirichlet(np.ones(n))
-    loss = rng.random((int(rng.integers(2, 5)), n))
+    rng, prior, loss = _drawn(seed, 5)
     epsilon = float(-np.log1p(-prior.min()) * rng.choice([0.01, 0.5, 1.0]))
     lift = math.exp(epsilon)
-    mechanism = np.tile(lift * prior[:, None], n)
+    mechanism = np.tile(lift * prior[:, None], prior.size)
     np.fill_diagonal(mechanism, np.maximum(0.0, 1.0 - lift * (1.0 - prior)))
     np.testing.assert_allclose(mechanism.sum(axis=0), 1.0)
     problem = _disclosure(prior, loss, epsilon, "max-lift")
@@ -165,8 +164,7 @@ def test_of_bits_total_variation_is_the_difference_of_parity(seed):
     """With two private values and two guesses ½ Σ |u_ij − π_j s_i| = 2 π_0 π_1 |Pr(ŷ given x_0) −
     Pr(ŷ given x_1)|.
     """
-    rng = np.random.default_rng(seed)
-    free = ds.Problem.from_joint(random_joint(rng, 2, 2, 7), math.inf, measure="total-variation")
-    budget = 0.4 * free.bayes_leakage
-    other = free.with_budget(budget / (2.0 * free.p_x.prod()), measure="parity-difference")
-    assert _least_error(free.with_budget(budget)) == pytest.approx(_least_error(other), rel=1e-9)
+    problem = under(random_joint(seed, 2, 2, 7), "total-variation", 0.4)
+    allowed = problem.budget / (2.0 * problem.p_x.prod())
+    other = problem.with_budget(allowed, measure="parity-difference")
+    assert _least_error(problem) == pytest.approx(_least_error(other), rel=1e-9)

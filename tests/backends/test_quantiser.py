@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 import discreet as ds
-from discreet.errors import InputError
-from discreet.problems.continuous.model import ContinuousProblem, paper_continuous
+from discreet.problems import paper_continuous
 from discreet.problems.sensors import even_edges
 
 
@@ -46,7 +45,7 @@ def test_with_two_bins_no_single_edge_is_better():
 
 def test_a_model_whose_rule_needs_more_bins_than_it_gets():
     laws = [[stats.cauchy(i + 0.5 * j, 0.3) for i in range(2)] for j in range(2)]
-    problem = ContinuousProblem(laws, [[0.3, 0.2], [0.15, 0.35]], 0.02)
+    problem = ds.ContinuousProblem(laws, [[0.3, 0.2], [0.15, 0.35]], 0.02)
     needed = ds.solve(problem).rule.edges.size - 1
     few = ds.design_quantiser(problem, 3)
     enough = ds.design_quantiser(problem, needed)
@@ -73,5 +72,5 @@ def test_even_edges_are_equally_wide():
 
 def test_impossible_numbers_of_bins_are_refused():
     for bins in (1, 0, 2.5, 10**7):
-        with pytest.raises(InputError, match="bins"):
+        with pytest.raises(ds.InputError, match="bins"):
             ds.design_quantiser(paper_continuous(0.01), bins)

@@ -2,24 +2,18 @@
 costs nothing.
 """
 
-import importlib
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from random_laws import random_joint
+from solving import certified, of_secrets, under
 
+from discreet import BlockProblem, Problem, Status, solve, verify
 from discreet.backends.precision import Precision
-from discreet.backends.run import solve
-from discreet.backends.solution import Status
 from discreet.measures import GLeakage
 from discreet.measures.registry import MEASURES
-from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import Constraint
-from discreet.problems.problem import Problem
 from discreet.problems.reduction import without_known_secrets
-from discreet.verification import verify
 
 PARAMETERS = {
     "sibson": "sibson:alpha=2",
@@ -35,30 +29,24 @@ def rare_joint(seed, shape, probability):
     return joint / joint.sum()
 
 
-def budget_of(free, share):
-    """A share of what the Bayes rule leaks, or of one nat where that is infinite."""
-    return share * (free.bayes_leakage if math.isfinite(free.bayes_leakage) else 1.0)
+def assert_confirmed(found):
+    """Exact arithmetic proves at least the lower bound."""
+    assert verify(found.problem, found).lower_bound >= found.certificate.lower
 
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("probability", [1e-6, 1e-9, 1e-13])
-def test_a_rare_value_is_certified_under_every_measure(text, probability):
-    for seed in range(4):
-        joint = rare_joint(seed, (3, 3, 12), probability)
-        free = Problem.from_joint(joint, math.inf, measure=text)
-        problem = free.with_budget(budget_of(free, [0.3, 0.01][seed % 2]))
-        found = solve(problem, "tilt")
-        assert found.status is Status.CERTIFIED, (seed, found.relative_gap)
-        assert verify(problem, found).lower_bound >= found.certificate.lower
+@pytest.mark.parametrize("seed", range(4))
+def test_a_rare_value_is_certified_under_every_measure(text, probability, seed):
+    problem = under(rare_joint(seed, (3, 3, 12), probability), text, [0.3, 0.01][seed % 2])
+    assert_confirmed(certified(problem, "tilt"))
 
 
 @pytest.mark.parametrize("text", [text for text in TEXTS if "gain" not in text])
-def test_two_values_of_which_one_is_rare_have_tiny_budgets(text):
+@pytest.mark.parametrize("seed", range(3))
+def test_two_values_of_which_one_is_rare_have_tiny_budgets(text, seed):
     """The budget is about the rare value, so it is told from nothing however small it is."""
-    for seed in range(3):
-        free = Problem.from_joint(rare_joint(seed, (2, 3, 20), 1e-12), math.inf, measure=text)
-        found = solve(free.with_budget(budget_of(free, 0.02)), "tilt")
-        assert found.status is Status.CERTIFIED, (seed, found.relative_gap)
+    certified(under(rare_joint(seed, (2, 3, 20), 1e-12), text, 0.02), "tilt")
 
 
 def test_what_rounding_moves_is_measured_by_the_values_beside_the_likeliest():
@@ -77,22 +65,18 @@ def test_what_rounding_moves_is_measured_by_the_values_beside_the_likeliest():
     "other", ["mutual-information", "maximal-leakage", "local-differential-privacy"]
 )
 def test_a_secret_of_one_value_is_no_constraint(known, other):
-    joint = random_joint(3, 2, 2, 9)
-    loss = joint.sum(axis=(0, 1)) - joint.sum(axis=0)
-    p_xz = joint.sum(axis=1)
-    sure = Constraint(joint.sum(axis=(0, 1))[None], 0.0, known)
-    secret = Constraint(p_xz, 0.01, other)
-    both = Problem(loss=loss, constraints=[sure, secret])
-    alone = Problem(loss=loss, constraints=[secret])
+    joint = random_joint(3, 1, 2, 2, 9)  # the first secret has one value
+    sure = (0, 0.0, known)
+    secret = (1, 0.01, other)
+    both = of_secrets(joint, sure, secret)
+    alone = of_secrets(joint, secret)
+    certain = of_secrets(joint, sure, sure)
     assert [term.budget.oblivious for term in without_known_secrets(both).terms] == [True, False]
     assert without_known_secrets(alone) is alone
-    certain = Problem(loss=loss, constraints=[sure, sure])
     assert without_known_secrets(certain) is certain
     assert solve(certain, "tilt").error_probability == pytest.approx(certain.bayes_error, rel=1e-12)
-    found = solve(both, "tilt")
-    expected = solve(alone, "tilt")
-    assert found.status is expected.status is Status.CERTIFIED
-    assert found.error_probability == pytest.approx(expected.error_probability, rel=1e-9)
+    expected = certified(alone, "tilt").error_probability
+    assert certified(both, "tilt").error_probability == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("text", ["min-entropy-leakage", PARAMETERS["g-leakage"]])
@@ -102,37 +86,22 @@ def test_a_sample_of_blocks_without_gain_keeps_the_budget(text):
     """
     joint = random_joint(1, 3, 2, 2, 700, spread=0.3)
     joint[0] += 1.0  # the first value stays the best guess whatever is seen
-    joint /= joint.sum()
-    loss = joint.sum(axis=(0, 1, 2)) - joint.sum(axis=(0, 1))
-    rows = joint.sum(axis=(1, 2)), joint.sum(axis=(0, 2))
-    problem = Problem(
-        loss=loss, constraints=[Constraint(rows[0], 0.0, text), Constraint(rows[1], 1e-5)]
-    )
+    problem = of_secrets(joint / joint.sum(), (0, 0.0, text), (1, 1e-5))
     assert problem.bayes_leakages[0] == 0.0
-    assert solve(BlockProblem.of(problem), "tilt").status is Status.CERTIFIED
+    certified(BlockProblem.of(problem), "tilt")
 
 
-def test_blocks_of_a_rare_value_are_certified():
+@pytest.mark.parametrize(
+    ("seed", "first", "second"),
+    [(0, "parity-difference", "parity-difference"), (1, "maximal-leakage", "total-variation")],
+)
+def test_blocks_of_a_rare_value_are_certified(seed, first, second):
     """The totals of blocks differ from those stated by rounding, and tilts are as large as 1/π."""
-    for seed, names in enumerate(
-        [("parity-difference", "parity-difference"), ("maximal-leakage", "total-variation")]
-    ):
-        rng = np.random.default_rng(seed)
-        joint = rng.gamma(0.5, size=(2, 4, 2, 1500))
-        joint[0] *= 1e-11
-        joint /= joint.sum()
-        loss = joint.sum(axis=(0, 1, 2)) - joint.sum(axis=(0, 1))
-        rows = joint.sum(axis=(1, 2)), joint.sum(axis=(0, 2))
-        frees = [
-            Problem(each, loss, math.inf, measure=name)
-            for each, name in zip(rows, names, strict=True)
-        ]
-        constraints = [
-            Constraint(each, budget_of(free, 0.01), free.measure)
-            for each, free in zip(rows, frees, strict=True)
-        ]
-        found = solve(BlockProblem.of(Problem(loss=loss, constraints=constraints)), "tilt")
-        assert found.status is Status.CERTIFIED, (seed, found.relative_gap)
+    joint = np.random.default_rng(seed).gamma(0.5, size=(2, 4, 2, 1500))
+    joint[0] *= 1e-11
+    free = of_secrets(joint / joint.sum(), (0, math.inf, first), (1, math.inf, second))
+    problem = free.with_budget([0.01 * leaks for leaks in free.bayes_leakages])
+    certified(BlockProblem.of(problem), "tilt")
 
 
 def test_a_bayes_rule_whose_leakage_underflows_is_not_private():
@@ -140,7 +109,7 @@ def test_a_bayes_rule_whose_leakage_underflows_is_not_private():
     joint = np.array([[[0.667, 0.0], [2e-272, 0.0]], [[2.5e-153, 0.333], [0.0, 5.6e-273]]])
     losses = [[0.53, 0.17], [0.078, 0.19]]
     problem = Problem(joint, losses, 0.0, measure="conditional-mutual-information")
-    assert solve(problem, "tilt").status is Status.CERTIFIED
+    certified(problem, "tilt")
 
 
 @pytest.mark.parametrize("probability", [1e-310, 5e-324])
@@ -157,9 +126,7 @@ def test_a_rare_guess_keeps_the_digits_that_perfect_privacy_needs(common):
     p_xy = np.array([[5e-18, 1.2e-12], [0.62 * common, 0.498], [common, 0.502]])
     joint = np.zeros((3, 2, 6))
     joint[np.repeat(range(3), 2), np.tile(range(2), 3), range(6)] = p_xy.ravel() / p_xy.sum()
-    found = solve(Problem.from_joint(joint, 0.0), "tilt")
-    assert found.status is Status.CERTIFIED, found.relative_gap
-    assert verify(found.problem, found).lower_bound >= found.certificate.lower
+    assert_confirmed(certified(Problem.from_joint(joint, 0.0), "tilt"))
 
 
 def test_an_optimum_of_nothing_is_reached_among_guesses_of_equal_loss():
@@ -170,8 +137,7 @@ def test_an_optimum_of_nothing_is_reached_among_guesses_of_equal_loss():
         [[0.17, 0.06, 0.15, 0.19], [0.07, 0.0, 0.0, 0.1], [0.0, 0.11, 0.04, 0.11]],
     )
     losses = [[0.18, 4.6e-134, 0.0, 0.0], [1e-13, 0.0, 0.0, 0.004], [0.0, 0.0, 0.013, 2e-9]]
-    solution = solve(Problem(p_xz, losses, 0.07), "tilt")
-    assert solution.status is Status.CERTIFIED
+    solution = certified(Problem(p_xz, losses, 0.07), "tilt")
     assert solution.error_probability == 0.0
 
 
@@ -184,13 +150,11 @@ def test_an_optimum_of_nothing_is_reached_among_guesses_of_equal_loss():
         (6437, "a multiplier of 9e-16"),
     ],
 )
-def test_a_rare_secret_beside_others_costs_no_accuracy(index, cause, monkeypatch):
+def test_a_rare_secret_beside_others_costs_no_accuracy(index, cause, load):
     """One budget does not set how far inside the others the solver aims, and no multiplier is below
     the tolerance of a linear program.
     """
-    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "benchmarks"))
-    problem = importlib.import_module("campaigns.rare").rare_secrets(1, index)[1]
-    assert solve(problem, "tilt").status is Status.CERTIFIED, cause
+    certified(load("campaigns.rare").rare_secrets(1, index)[1], "tilt")
 
 
 @pytest.mark.parametrize(
@@ -206,7 +170,7 @@ def test_perfect_privacy_about_a_rare_value_ends_at_the_optimal_vertex(shape, se
     """A difference of the common value's masses is rounding, which looked like an equation more."""
     problem = Problem.from_joint(rare_joint(seed, shape, probability), 0.0)
     assert np.abs(problem.deviations.sum(axis=0)).max() == 0.0
-    assert solve(problem, "tilt").status is Status.CERTIFIED
+    certified(problem, "tilt")
 
 
 def test_a_large_order_about_a_rare_value_is_certified():
@@ -221,7 +185,7 @@ def test_a_large_order_about_a_rare_value_is_certified():
     ]
     p_xz = np.array(joint)
     problem = Problem(p_xz / p_xz.sum(), loss, 0.0010231986353350362, measure="sibson:alpha=100")
-    assert solve(problem, "tilt").status is Status.CERTIFIED
+    certified(problem, "tilt")
 
 
 def test_a_guess_that_is_made_for_a_rare_value_alone_keeps_the_digits_of_its_shares():

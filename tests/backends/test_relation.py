@@ -2,11 +2,10 @@
 iterations end.
 """
 
-import math
-
 import numpy as np
 import pytest
 from random_laws import random_joint
+from solving import certified, under
 from test_measures_served import NAMES
 
 import discreet as ds
@@ -14,42 +13,13 @@ from discreet.backends.precision import Precision
 from discreet.backends.tilt.interior_point import _start, solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.newton import Newton, Targets
-from discreet.problems import Problem
-from discreet.problems.constraint import Constraint
 
 CONDITIONAL = "conditional-mutual-information"
 
 
-def drawn(seed, outcomes=40):
-    """p(x, w, y, z) and the loss of guessing y."""
-    full = random_joint(seed, 3, 2, 2, outcomes, spread=0.3)
-    seen = full.sum(axis=(0, 1))
-    return full, seen.sum(axis=0) - seen
-
-
-def under(text, seed, fraction):
-    """X is secret, under a share of what the Bayes rule leaks."""
-    full, loss = drawn(seed)
-    if text == CONDITIONAL:
-        free = Problem(full.sum(axis=1).transpose(1, 0, 2), loss, math.inf, measure=text)
-    else:
-        free = Problem(full.sum(axis=(1, 2)), loss, math.inf, measure=text)
-    return free.with_budget(fraction * min(3.0, free.bayes_leakages[0]))
-
-
-def several(seed, *constraints):
-    """Secrets by number: X, W, and X given Y; with a share of what the Bayes rule leaks of each."""
-    full, loss = drawn(seed)
-    secrets = full.sum(axis=(1, 2)), full.sum(axis=(0, 2)), full.sum(axis=1).transpose(1, 0, 2)
-    free = Problem(
-        loss=loss,
-        constraints=[Constraint(secrets[which], math.inf, text) for which, _, text in constraints],
-    )
-    shares = [
-        share * min(3.0, leaks)
-        for (_, share, _), leaks in zip(constraints, free.bayes_leakages, strict=True)
-    ]
-    return free.with_budget(shares if len(shares) > 1 else shares[0])
+def drawn(text, seed, share):
+    """A random law under a share of what the Bayes rule leaks, or of 3 where that is infinite."""
+    return under(random_joint(seed, 3, 2, 40, spread=0.3), text, share, 3.0)
 
 
 def lowered(problem):
@@ -60,7 +30,7 @@ def lowered(problem):
 @pytest.mark.parametrize("fraction", [0.5, 1e-4])
 def test_the_iteration_alone_proves_the_optimum_under_every_measure(text, fraction):
     for seed in range(3):
-        problem = under(text, seed, fraction)
+        problem = drawn(text, seed, fraction)
         point, ending = solve_interior(lowered(problem), gap=2.5e-10, max_iterations=100)
         assert ending.optimal
         assert (
@@ -71,7 +41,7 @@ def test_the_iteration_alone_proves_the_optimum_under_every_measure(text, fracti
 @pytest.mark.parametrize("text", NAMES)
 def test_a_newton_step_keeps_what_is_linear(text):
     """A whole step of the coordinates satisfies the relation of the law that it predicts."""
-    model = lowered(under(text, 2, 0.3))
+    model = lowered(drawn(text, 2, 0.3))
     at, _ = _start(model)
     law = model.law_of(at.estimator)
     (block,) = model.chart.blocks
@@ -98,5 +68,4 @@ def test_budgets_at_the_edge_of_double_precision_are_certified(text):
     constraint.
     """
     for budget in (0.0, 1e-14, 1e-12, 50.0):
-        solution = ds.solve(under(text, 3, 0.5).with_budget(budget), "tilt")
-        assert solution.status is ds.Status.CERTIFIED, (budget, solution.message)
+        certified(drawn(text, 3, 0.5).with_budget(budget), "tilt")

@@ -13,15 +13,14 @@ from discreet.backends.repairs import remove_leakage, tilts_from_ratio
 from discreet.judge import certify
 from discreet.measures.law import distance_from_private
 from discreet.numerics.estimators import normalise
-from discreet.problems.problem import Problem
 
 
 def _small(budget):
-    return Problem.from_joint(random_joint(11, 2, 3, 4), budget)
+    return ds.Problem.from_joint(random_joint(11, 2, 3, 4), budget)
 
 
 def _dirichlet(budget, n=2, m=2, outcomes=6, seed=0):
-    return Problem.from_joint(
+    return ds.Problem.from_joint(
         random_joint(seed, n, m, outcomes),
         budget,
     )
@@ -68,7 +67,7 @@ def test_projection_reaches_perfect_privacy_from_nearby(shape):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_offered_narrows_the_bracket(seed):
-    problem = Problem.from_joint(random_joint(seed, 2, 2, 40, spread=0.4), 0.01)
+    problem = ds.Problem.from_joint(random_joint(seed, 2, 2, 40, spread=0.4), 0.01)
     private = ds.solve(problem.with_budget(0.0), backend="tilt").estimator
     # Less than the answer leaks.
     for model in (problem.with_budget(2e-5), problem.with_budget(0.0)):
@@ -82,7 +81,7 @@ def test_what_is_offered_narrows_the_bracket(seed):
 
 def test_a_rule_is_judged_once(monkeypatch):
     """Nothing is derived from a rule on outcomes, so the outcomes are not taken again."""
-    problem = Problem.from_joint(random_joint(0, 2, 2, 40, spread=0.4), 0.001)
+    problem = ds.Problem.from_joint(random_joint(0, 2, 2, 40, spread=0.4), 0.001)
     calls = []
     monkeypatch.setattr(
         run.judge,

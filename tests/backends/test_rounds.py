@@ -10,17 +10,15 @@ import numpy as np
 import pytest
 from block_cases import in_blocks, random_problem, watched
 from random_laws import random_joint
+from solving import at_share, certified, under
 
+from discreet import BlockProblem, Constraint, Problem
 from discreet.backends.precision import Precision
-from discreet.backends.run import solve
-from discreet.backends.solution import Status
 from discreet.backends.tilt import passes, rounds
-from discreet.backends.tilt.model import Point
 from discreet.backends.tilt.rounds import WorkLimits, first_retained, solve_in_rounds
 from discreet.backends.tilt.statement import rule_of
 from discreet.judge import certify
-from discreet.problems import Constraint, Problem, catalog
-from discreet.problems.blocks import BlockProblem
+from discreet.problems import catalog
 
 GAP = 1e-9
 
@@ -36,6 +34,13 @@ def few_retained(monkeypatch):
 
 def in_rounds(blocks, **limits):
     return solve_in_rounds(blocks, Precision.of(blocks, GAP), WorkLimits(**limits))
+
+
+def begun(values):
+    """Outcomes with as many private values as guesses, and their rounds before the first pass."""
+    problem = catalog.build("mixture", n=values, m=values, N=5_000, budget=0.01)
+    blocks = in_blocks(problem, 700)
+    return blocks, rounds._Rounds(blocks, Precision.of(blocks, GAP), WorkLimits(threads=1))
 
 
 def judged(problem, ended, size=97):
@@ -115,12 +120,12 @@ def test_a_vertex_is_private_for_a_guess_of_a_millionth_too(monkeypatch):
     problem = BlockProblem.of(
         catalog.build("weighted-mixture", n=2, m=6, N=40_000, seed=1, budget=0.0)
     )
-    assert solve(problem, "tilt").status is Status.CERTIFIED
+    certified(problem, "tilt")
 
 
 def test_a_crossed_vertex_is_brought_within_the_budget(monkeypatch):
     plain = rounds.crossover
-    found = list[Point]()
+    found = []
 
     def leaking(*given, **how):
         point = plain(*given, **how)
@@ -132,7 +137,7 @@ def test_a_crossed_vertex_is_brought_within_the_budget(monkeypatch):
 
     monkeypatch.setattr(rounds, "crossover", leaking)
     problem = random_problem("mixture", 3, 3, 2000, 1, 0.0)
-    assert solve(in_blocks(problem), "tilt").status is Status.CERTIFIED
+    certified(in_blocks(problem), "tilt")
     assert found
 
 
@@ -165,10 +170,8 @@ def test_outcomes_that_cannot_be_told_apart_decide_as_tie_classes_under_every_me
     rng = np.random.default_rng(0)
     joint = np.repeat(random_joint(rng, 2, 2, 10), 400, axis=2)
     joint *= 1.0 + 1e-15 * rng.random(joint.shape)
-    free = Problem.from_joint(joint / joint.sum(), math.inf, measure=name)
-    problem = free.with_budget(0.3 * min(free.bayes_leakage, 1.0))
-    solution = solve(BlockProblem.of(problem), "tilt", gap=GAP)
-    assert solution.status is Status.CERTIFIED
+    problem = under(joint / joint.sum(), name, 0.3)
+    solution = certified(BlockProblem.of(problem), "tilt", gap=GAP)
     assert solution.rule.band > 0.0
     assert not solution.rule.ties.size
 
@@ -183,7 +186,7 @@ def test_draws_find_the_tilt_that_aggregates_cannot(monkeypatch, name):
     """
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: 100 * n)
     model = catalog.build("mixture", n=3, m=3, N=20_000, budget=math.inf, measure=name)
-    blocks = in_blocks(model.with_budget(0.5 * model.bayes_leakage), 5_000)
+    blocks = in_blocks(at_share(model, 0.5), 5_000)
     bounds = []
 
     class Noted(rounds._Rounds):
@@ -202,8 +205,7 @@ def test_draws_find_the_tilt_that_aggregates_cannot(monkeypatch, name):
 def test_draws_keep_what_all_outcomes_add_up_to(monkeypatch):
     """The problem of draws has the priors of the whole one, and labels leak and err as much."""
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: 100)
-    blocks = in_blocks(catalog.build("mixture", n=3, m=3, N=5_000, budget=0.01), 700)
-    kept = rounds._Rounds(blocks, Precision.of(blocks, GAP), WorkLimits(threads=1))
+    blocks, kept = begun(3)
     proof = kept._sampled(*kept._labelled())
     small = kept._representative(proof.scan, math.inf)
     assert small.N <= 200 + 3
@@ -223,8 +225,7 @@ def test_a_group_that_ties_as_a_whole_takes_few_passes(guesses):
     p_y = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True) / 40_000
     joint = p_y.T[:, None, :] * np.eye(2)[group].T
     given = Constraint(joint, 0.0, "conditional-mutual-information")
-    found = solve(Problem(loss=(1.0 / 40_000 - p_y).T, constraints=[given]), "tilt")
-    assert found.status is Status.CERTIFIED
+    found = certified(Problem(loss=(1.0 / 40_000 - p_y).T, constraints=[given]), "tilt")
     assert found.passes <= 6
     assert found.rule.ties.size > 5_000
 
@@ -233,8 +234,7 @@ def test_ties_are_never_screened():
     """A rule may draw all outcomes of a band of margins, so the pass must know each of them, even
     where it retains only margins far below the first shell.
     """
-    blocks = in_blocks(catalog.build("mixture", n=2, m=2, N=5_000, budget=0.01), 700)
-    kept = rounds._Rounds(blocks, Precision.of(blocks, GAP), WorkLimits(threads=1))
+    _, kept = begun(2)
     proof = kept._prove(np.zeros((2, 2)), np.ones(1), 1e-16)
     assert proof.scan.screen < math.inf
     assert proof.scan.screen >= passes.shell_top(-1)

@@ -19,7 +19,6 @@ from discreet.backends.continuous.confidence import (
     controlled_mean,
 )
 from discreet.backends.continuous.sampled import sampled_model
-from discreet.errors import InputError
 from discreet.measures.law import OutputLaw
 
 P_XY = np.outer([0.7, 0.3], [0.5, 0.5])
@@ -139,5 +138,5 @@ def test_what_cannot_be_used_is_one_clear_sentence(options, words):
         "samples": 2000,
         **options,
     }
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(ds.InputError, match=words):
         ds.estimate_continuous_by_samples(**arguments)

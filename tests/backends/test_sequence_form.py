@@ -9,13 +9,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+import solving
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from solving import at_share
 
 import discreet as ds
-from discreet.errors import FileError, InputError
-from discreet.problems.causal.model import CausalProblem
-from discreet.problems.causal.rule import CausalRule
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -38,8 +37,7 @@ def drawn(seed, steps, budget=math.inf, n=3, most=3):
 
 def certified(problem):
     """The solution, which is certified to a relative gap of 1e-9."""
-    found = ds.solve(problem)
-    assert found.status is ds.Status.CERTIFIED, found
+    found = solving.certified(problem)
     assert problem.budget == 0.0 or found.certificate.leakage_ceiling <= problem.budget
     return found
 
@@ -59,17 +57,20 @@ def nearly_deterministic(sharpness, steps, seed):
 @pytest.mark.parametrize(
     ("sharpness", "steps", "seed"),
     [
-        *[
-            (0.3, 4, 6),
-            (0.1, 2, 6),
-            (0.1, 4, 10),
-            (0.03, 3, 6),
-            (0.03, 2, 9),
-            (0.02, 2, 0),
-            (0.02, 2, 9),
-            (0.02, 3, 8),
-        ],
-        *[(0.05, 2, 7), (0.05, 2, 9), (0.05, 4, 3), (0.05, 4, 5), (0.05, 4, 8), (0.15, 4, 4)],
+        (0.3, 4, 6),
+        (0.1, 2, 6),
+        (0.1, 4, 10),
+        (0.03, 3, 6),
+        (0.03, 2, 9),
+        (0.02, 2, 0),
+        (0.02, 2, 9),
+        (0.02, 3, 8),
+        (0.05, 2, 7),
+        (0.05, 2, 9),
+        (0.05, 4, 3),
+        (0.05, 4, 5),
+        (0.05, 4, 8),
+        (0.15, 4, 4),
     ],
 )
 def test_perfect_privacy_of_chains_that_are_nearly_deterministic(sharpness, steps, seed):
@@ -79,39 +80,25 @@ def test_perfect_privacy_of_chains_that_are_nearly_deterministic(sharpness, step
 @pytest.mark.parametrize("share", [0.01, 0.3])
 def test_a_constant_guess_is_returned_where_the_interior_point_finds_nothing_better(share):
     problem = nearly_deterministic(0.05, 2, 11)
-    found = certified(problem.with_budget(share * problem.bayes_leakage))
+    found = certified(at_share(problem, share))
     assert found.error_probability == pytest.approx(problem.constant_error, rel=1e-13)
 
 
 def test_guesses_that_are_hardly_ever_made_do_not_weaken_the_bound():
-    problem = nearly_deterministic(0.5, 4, 1)
-    certified(problem.with_budget(0.3 * problem.bayes_leakage))
-
-
-def two_states(change, budget):
-    """Two steps; both values of the state are measured without error and change with a small
-    probability.
-    """
-    move = [[1.0 - change, change], [change, 1.0 - change]]
-    return ds.CausalProblem.from_chain(
-        [1.0 - change, change],
-        move,
-        [[1.0, 0.0], [0.5, 0.5]],
-        budget,
-        steps=2,
-        private=[0, 1],
-        public=[0, 1],
-    )
+    certified(at_share(nearly_deterministic(0.5, 4, 1), 0.3))
 
 
 @pytest.mark.parametrize("change", [1e-110, 1e-150])
 @pytest.mark.parametrize("share", [0.0, 1e-3, 0.5])
 def test_an_error_that_is_negligible_is_certified(change, share):
-    """Budgets of such changes are below 1e-27, so that budget 0 is solved; what it errs is below
-    1e-100.
+    """Two values of a state are measured without error and change with a small probability. Budgets
+    of such changes are below 1e-27, so that budget 0 is solved; what it errs is below 1e-100.
     """
-    problem = two_states(change, 0.0)
-    certified(problem.with_budget(share * problem.bayes_leakage))
+    move = [[1.0 - change, change], [change, 1.0 - change]]
+    seen = [[1.0, 0.0], [0.5, 0.5]]
+    states = {"private": [0, 1], "public": [0, 1]}
+    problem = ds.CausalProblem.from_chain(move[0], move, seen, 0.0, steps=2, **states)
+    certified(at_share(problem, share))
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3])
@@ -144,8 +131,7 @@ def test_no_budget_is_violated_that_rounding_exceeds(budget):
 @settings(max_examples=15, deadline=None)
 @given(SEEDS, st.sampled_from([0.0, 1e-4, 0.2, 0.7, 1.1]))
 def test_one_step_is_an_ordinary_problem(seed, share):
-    problem = drawn(seed, 1)
-    problem = problem.with_budget(share * problem.bayes_leakage)
+    problem = at_share(drawn(seed, 1), share)
     causal = certified(problem).certificate
     ordinary = ds.solve(problem.noncausal).certificate
     assert causal.lower <= ordinary.upper * (1.0 + 1e-15)
@@ -187,8 +173,7 @@ def test_a_certificate_is_true_by_exact_arithmetic(steps, seed, share):
     """The error and the leakage of the exact quotients of the kernels, and the bound that the duals
     prove, in fractions.
     """
-    problem = drawn(seed, steps, most=2)
-    problem = problem.with_budget(share * problem.bayes_leakage)
+    problem = at_share(drawn(seed, steps, most=2), share)
     found = certified(problem)
     tree = problem.tree
     judged = found.certificate
@@ -245,13 +230,11 @@ def test_two_measurements_that_say_nothing_each_may_say_everything_together():
     joint = np.zeros((2, 2, 2))
     for x, coin in product(range(2), repeat=2):
         joint[x, coin, coin ^ x] = 0.25
-    wrong = np.zeros((2, 2, 2, 2))
-    for a, b, u, v in product(range(2), repeat=4):
-        wrong[a, b, u, v] = 0.25 * ((a != u) + (b != v))
-    loss = wrong * 0.5
+    wrong = 1.0 - np.eye(2)
+    loss = 0.125 * (wrong[:, None, :, None] + wrong[None, :, None, :])
     problem = ds.CausalProblem(joint, loss, 0.0)
     assert problem.bayes_leakage == pytest.approx(math.log(2.0))
-    second = ds.Problem(joint.sum(axis=1), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0)
+    second = ds.Problem(joint.sum(axis=1), 0.5 * wrong, 0.0)
     assert ds.solve(second).error_probability == 0.0
     # Guess 2, always 0, adds a quarter.
     assert ds.solve(problem.alone(1, 0.0)).error_probability == pytest.approx(0.25)
@@ -285,33 +268,20 @@ def test_the_model_of_a_chain_is_the_sum_over_its_paths():
     hidden = [0, 1, 1]
     public = [0, 0, 1]
     table = rng.random((2, 3))
-    problem = ds.CausalProblem.from_chain(
-        first,
-        move,
-        seen,
-        0.1,
-        steps=3,
-        private=hidden,
-        public=public,
-        loss_matrix=table,
-        name="chain",
-    )
+    states = {"private": hidden, "public": public, "loss_matrix": table}
+    problem = ds.CausalProblem.from_chain(first, move, seen, 0.1, steps=3, **states).noncausal
     joint = np.zeros((2, 2, 2, 2, 2, 2))
     loss = np.zeros((3, 3, 3, 2, 2, 2))
     for a, b, c in product(range(3), repeat=3):
+        path = first[a] * move[a, b] * move[b, c]
         for z in product(range(2), repeat=3):
-            chance = (
-                first[a] * move[a, b] * move[b, c] * seen[a, z[0]] * seen[b, z[1]] * seen[c, z[2]]
-            )
+            chance = path * seen[a, z[0]] * seen[b, z[1]] * seen[c, z[2]]
             joint[hidden[a], hidden[b], hidden[c], *z] += chance
             for made in product(range(3), repeat=3):
-                loss[*made, *z] += (
-                    chance
-                    * sum(table[public[s], i] for s, i in zip((a, b, c), made, strict=True))
-                    / 3
-                )
-    assert problem.noncausal.p_xz == pytest.approx(joint.reshape(8, 8), abs=1e-15)
-    assert problem.noncausal.loss == pytest.approx(loss.reshape(27, 8), abs=1e-15)
+                lost = table[public[a], made[0]] + table[public[b], made[1]]
+                loss[*made, *z] += chance * (lost + table[public[c], made[2]]) / 3
+    assert problem.p_xz == pytest.approx(joint.reshape(8, 8), abs=1e-15)
+    assert problem.loss == pytest.approx(loss.reshape(27, 8), abs=1e-15)
 
 
 def test_other_requests_are_refused_in_one_sentence():
@@ -349,9 +319,9 @@ def test_other_requests_are_refused_in_one_sentence():
         ),
     ]
     for call, message in cases:
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(ds.InputError, match=message):
             call()
-    with pytest.raises(FileError, match="guesses over time"):
+    with pytest.raises(ds.FileError, match="guesses over time"):
         ds.solve(problem).save("never.npz")
     large = ds.solve(ds.problems.person_at_home(7, budget=0.1), "sequence-form")
     assert large.status is ds.Status.UNSUPPORTED
@@ -365,8 +335,8 @@ def test_a_sequence_of_guesses_too_rare_to_be_told_is_not_private():
     """
     p_xz = np.array([[0.5, 1e-200], [0.5, 0.0]])
     loss = np.array([[0.1, 0.0], [0.2, 0.0]])
-    problem = CausalProblem(p_xz, loss, 0.0)
-    rule = CausalRule(problem.tree, [np.array([[[1.0, 1.0], [0.0, 1e-200]]])])
+    problem = ds.CausalProblem(p_xz, loss, 0.0)
+    rule = ds.CausalRule(problem.tree, [np.array([[[1.0, 1.0], [0.0, 1e-200]]])])
     judged = ds.certify(problem, rule).certificate
     assert judged.own_private_within == math.inf
     assert judged.private_within == 0.0
@@ -380,9 +350,9 @@ def test_a_loss_on_a_sequence_too_rare_to_be_told_is_in_the_upper_bound():
     p_xz = np.array([[0.5], [0.5]]).reshape(2, 1, 1)
     loss = np.zeros((2, 2, 1, 1))
     loss[1, 1] = 1e100
-    problem = CausalProblem(p_xz, loss, math.inf)
+    problem = ds.CausalProblem(p_xz, loss, math.inf)
     kernel = np.array([[[1.0], [1e-200]]])
     judged = ds.certify(
-        problem, CausalRule(problem.tree, [kernel, np.repeat(kernel, 2, axis=0)])
+        problem, ds.CausalRule(problem.tree, [kernel, np.repeat(kernel, 2, axis=0)])
     ).certificate
     assert judged.upper >= 1e-300

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 import scipy.optimize
 from random_laws import random_joint
+from solving import certified, under
 
-from discreet.backends.contract import Options
-from discreet.backends.run import solve
+from discreet import Options, Status, solve
 from discreet.backends.slsqp import Slsqp
-from discreet.backends.solution import Status
 from discreet.problems import catalog
-from discreet.problems.problem import Problem
 
 SMOOTH = ("mutual-information", "chi-square", "sibson:alpha=2.5", "pointwise-information")
 
@@ -23,8 +21,7 @@ SMOOTH = ("mutual-information", "chi-square", "sibson:alpha=2.5", "pointwise-inf
 @pytest.mark.parametrize("seed", [22, 25])
 def test_a_guess_that_is_never_made_gets_a_tilt_that_excludes_it(measure, seed):
     joint = random_joint(seed, 3, 4, 6, spread=0.5)
-    free = Problem.from_joint(joint, np.inf, measure=measure)
-    problem = free.with_budget(0.1 * free.bayes_leakage)
+    problem = under(joint, measure, 0.1)
     solution = solve(problem, "slsqp")
     assert problem.output_law(np.asarray(solution.estimator)).mass.min() < 1e-9
     assert solution.relative_gap <= 1e-7
@@ -71,6 +68,7 @@ def test_iterations_that_lead_nowhere_end(monkeypatch):
 )
 def test_without_constraint_a_tiny_error_probability_is_found(parameters):
     """SLSQP found it on some machines only: its rounding errors are multiplied by costs of 1e9."""
-    solution = solve(catalog.build("near-deterministic", budget=math.inf, **parameters), "slsqp")
-    assert solution.status is Status.CERTIFIED
+    solution = certified(
+        catalog.build("near-deterministic", budget=math.inf, **parameters), "slsqp"
+    )
     assert solution.iterations == 0

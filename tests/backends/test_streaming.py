@@ -14,18 +14,17 @@ from block_cases import ADVERSARIAL, HARD, in_blocks, random_problem, watched
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet import BlockProblem, Problem, Status
 from discreet.backends import run
-from discreet.backends.solution import Status, derive_status
+from discreet.backends.solution import derive_status
 from discreet.backends.tilt import rounds
 from discreet.judge import certify
 from discreet.numerics.compiled import compiled_available
-from discreet.problems import Problem, weighted_mixture
-from discreet.problems.blocks import BlockProblem
+from discreet.problems import LeakageBudget, lattice_problem, weighted_mixture
 from discreet.problems.catalog.paper import paper_edges
-from discreet.problems.constraint import LeakageBudget, Term
+from discreet.problems.constraint import Term
 from discreet.problems.outcomes import Chunk
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, linear_conditional, paper_p_xy
-from discreet.problems.streams.lattice import lattice_problem
 from discreet.reports.tables import solution_facts
 
 GAP = 1e-9
@@ -243,45 +242,35 @@ def test_compiling_is_timed_apart_from_solving():
     assert "compiling" not in dict(solution_facts(solution).lines)["seconds"]
 
 
-@pytest.mark.parametrize(("sensors", "bins"), [(30, 4), (24, 6)])
-def test_a_tie_class_that_holds_a_seventh_of_all_mass_is_certified(sensors, bins):
+@pytest.mark.parametrize(
+    ("sensors", "bins", "gap", "passes"),
+    [
+        (30, 4, 1e-9, 10),
+        (24, 6, 1e-9, 10),
+        (35, 4, 1e-9, math.inf),
+        (40, 4, 1e-8, math.inf),
+        (50, 4, 1e-6, math.inf),
+    ],
+)
+def test_a_tie_class_of_much_mass_keeps_the_budget_by_itself(sensors, bins, gap, passes):
     """Precise sensors tell X and Y apart so well that most outcomes agree in margin to thirteen
-    digits.
+    digits; with 30 or 24 of them the tie class holds a seventh of all mass.
 
     The share of the tie class decides how much leaks; aimed at the budget itself it would leak a
     rounding error more, and to mend that by blending with a constant guess would cost a hundred
-    thousand times as much as it gains.
+    thousand times as much as it gains. From 35 sensors on, budgets are 1e-13 … 1e-17 nats, and one
+    rounding error in a tie's column would leak a visible share of the budget.
     """
-    conditional = linear_conditional(
-        0.4, 0.6, 0.1, np.concatenate([[-np.inf], np.linspace(-0.5, 1.5, bins - 1), [np.inf]])
-    )
-    free = lattice_problem(conditional, paper_p_xy(), sensors, budget=math.inf, tail=0.0)
+    law = linear_conditional(0.4, 0.6, 0.1, paper_edges(bins))
+    free = lattice_problem(law, paper_p_xy(), sensors, budget=math.inf, tail=0.0)
     budget = 0.5 * solve(free).leakage
     found = solve(free.with_budget(budget), gap=GAP)
-    assert found.status is Status.CERTIFIED
-    assert found.relative_gap <= GAP
+    assert found.relative_gap <= gap
+    assert found.status is Status.CERTIFIED or gap > GAP
+    assert found.leakage <= budget
     assert found.certificate.own_leakage <= budget
     assert found.certificate.blend == 0.0
-    assert found.passes <= 10
-
-
-@pytest.mark.parametrize(("sensors", "gap"), [(35, 1e-9), (40, 1e-8), (50, 1e-6)])
-def test_ties_whose_columns_sum_to_one_exactly_cost_no_blending(sensors, gap):
-    """At budgets of 1e-13 … 1e-17 nats one rounding error in a tie's column would leak a visible
-    share of the budget.
-    """
-    free = lattice_problem(
-        linear_conditional(0.4, 0.6, 0.1, PAPER_EDGES),
-        paper_p_xy(),
-        sensors,
-        budget=math.inf,
-        tail=0.0,
-    )
-    budget = 0.5 * solve(free).leakage
-    found = solve(free.with_budget(budget), gap=GAP)
-    assert found.certificate.blend == 0.0
-    assert found.leakage <= budget
-    assert found.relative_gap <= gap
+    assert found.passes <= passes
 
 
 def test_a_tilt_that_outcomes_in_cells_may_contradict_is_no_vertex(monkeypatch):

@@ -2,11 +2,10 @@
 what binds there.
 """
 
-import math
-
 import numpy as np
 import pytest
 from random_laws import random_joint
+from solving import under
 
 import discreet as ds
 from discreet.backends.precision import Precision
@@ -14,7 +13,6 @@ from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.model import Point
 from discreet.backends.tilt.vertex import proven_width
 from discreet.judge import certify
-from discreet.problems import Problem
 
 SMOOTH = [
     "mutual-information",
@@ -27,9 +25,7 @@ SMOOTH = [
 
 
 def random_problem(name, n, m, outcomes, seed, fraction):
-    joint = random_joint(seed, n, m, outcomes, spread=0.5)
-    free = Problem.from_joint(joint, math.inf, measure=name)
-    return free.with_budget(fraction * free.bayes_leakage)
+    return under(random_joint(seed, n, m, outcomes, spread=0.5), name, fraction)
 
 
 def crossed(problem, near):
@@ -40,6 +36,10 @@ def crossed(problem, near):
     return crossover(
         problem, tilt, 1.000001 * near.multipliers, Precision.of(problem, 1e-10), columns, 1e-10
     )
+
+
+def certificate_of(problem, point):
+    return certify(problem, point.columns, point.tilt, point.multipliers).certificate
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -54,7 +54,7 @@ def test_next_to_an_interior_solution_is_the_optimal_vertex(name, n, m):
             problem, near.tilt, near.multipliers, Precision.of(problem, 1e-10), near.columns
         )
         for found in (first, crossed(problem, first)):
-            certificate = certify(problem, found.columns, found.tilt, found.multipliers).certificate
+            certificate = certificate_of(problem, found)
             assert certificate.blend == 0.0
             assert certificate.relative_gap <= 1e-12
             assert proven_width(problem, found, Precision.of(problem, 1e-10)) <= 1e-12
@@ -82,25 +82,13 @@ def test_budgets_that_do_not_bind_have_no_price():
         problem, tilt, np.zeros(1), Precision.of(problem, 1e-10), np.asarray(best.estimator)
     )
     assert np.abs(found.tilt[rare]).max() <= 1e-10
-    assert (
-        certify(problem, found.columns, found.tilt, found.multipliers).certificate.relative_gap
-        <= 1e-12
-    )
+    assert certificate_of(problem, found).relative_gap <= 1e-12
 
 
 def test_nothing_is_found_from_nothing():
     problem = random_problem("chi-square", 3, 3, 40, 0, 0.1)
-    assert crossover(problem, np.zeros((3, 3)), np.ones(1), Precision.of(problem, 1e-10)) is None
-    garbage = crossover(
-        problem,
-        1e6 * np.eye(3),
-        np.full(1, 1e-9),
-        Precision.of(problem, 1e-10),
-        np.full((3, 40), 1 / 3),
-        1e-9,
-    )
-    assert (
-        garbage is None
-        or certify(problem, garbage.columns, garbage.tilt, garbage.multipliers).certificate.gap
-        < 1e-8
-    )
+    precision = Precision.of(problem, 1e-10)
+    assert crossover(problem, np.zeros((3, 3)), np.ones(1), precision) is None
+    even = np.full((3, 40), 1 / 3)
+    garbage = crossover(problem, 1e6 * np.eye(3), np.full(1, 1e-9), precision, even, 1e-9)
+    assert garbage is None or certificate_of(problem, garbage).gap < 1e-8

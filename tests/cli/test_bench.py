@@ -5,12 +5,10 @@ in one sentence.
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
-import command
 import pytest
+from command import done, recorded, refused, run, solving_here, start
 from waiting import within
 
 from discreet.reports.measurements import read_csv
@@ -38,53 +36,41 @@ parameters = { bins = [4, 5] }
 """
 
 
-def run(line, *more):
-    return command.run(f"bench {line}", *more)
-
-
-def refused(line, *more):
-    return command.refused(f"bench {line}", *more)
-
-
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    command.solving_here(monkeypatch)
+    solving_here(monkeypatch)
     Path("tiny.toml").write_text(STUDY)
     return "tiny.toml"
 
 
 def test_a_study_from_plan_to_published_file(study, ticking):
-    plan = run(f"{study} --out results --dry-run")
-    assert plan.exit_code == 0
+    plan = done(f"bench {study} --out results --dry-run")
     assert "threads = 1" in plan.stdout
     assert "highs on paper-single:bins=5 perfect, default" in plan.stdout
     assert "4 cells, 4 to run" in plan.stderr
     assert not Path("results").exists()
 
-    part = run(f"{study} --out results --only tilt --json")
-    assert part.exit_code == 0
-    assert json.loads(part.stdout)["measured"] == 2
-    listed = json.loads(run("results --dry-run --json").stdout)
+    assert recorded(f"bench {study} --out results --only tilt --json")["measured"] == 2
+    listed = recorded("bench results --dry-run --json")
     assert listed["missing"] == 2
     assert listed["estimated_seconds"] > 0.0
 
-    rest = run("results")
-    assert rest.exit_code == 0
+    rest = done("bench results")
     assert "2 cells measured" in rest.stderr
     assert "certified" in rest.stdout
-    again = json.loads(run(f"{study} --out results --json").stdout)
+    again = recorded(f"bench {study} --out results --json")
     assert again["measured"] == 0
     assert again["statuses"] == {"certified": 4}
 
     answer = run(
-        "results --json --query",
+        "bench results --json --query",
         "SELECT outcomes, count(*) AS k FROM cells GROUP BY ALL ORDER BY ALL",
     )
     assert json.loads(answer.stdout) == [{"outcomes": 4, "k": 2}, {"outcomes": 5, "k": 2}]
-    assert "certified" in run("results --query", "SELECT status FROM cells LIMIT 1").stdout
+    assert "certified" in run("bench results --query", "SELECT status FROM cells LIMIT 1").stdout
 
-    written = run("results --reference rows.csv.gz")
+    written = run("bench results --reference rows.csv.gz")
     assert "wrote 4 rows to rows.csv.gz" in written.stderr
     assert sorted(row.cell for row in read_csv(Path("rows.csv.gz"))) == [
         row.cell for row in rows("results")
@@ -93,31 +79,30 @@ def test_a_study_from_plan_to_published_file(study, ticking):
 
 def test_what_is_wrong_is_one_sentence(study):
     Path("empty").mkdir()
-    assert "did you mean 'quick'" in refused("quik")
-    assert "is a folder without a study.toml" in refused("empty")
-    assert "has 'nobody' in its title" in refused(f"{study} --only nobody")
-    assert "is a folder without a study.toml" in refused("empty --query", "SELECT 1")
+    assert "did you mean 'quick'" in refused("bench quik")
+    assert "is a folder without a study.toml" in refused("bench empty")
+    assert "has 'nobody' in its title" in refused(f"bench {study} --only nobody")
+    assert "is a folder without a study.toml" in refused("bench empty --query", "SELECT 1")
     Path("begun").mkdir()
     Path("begun", "study.toml").write_text(STUDY)
-    assert "which continues in place" in refused("begun --out elsewhere")
+    assert "which continues in place" in refused("bench begun --out elsewhere")
     Path("bad.toml").write_text(STUDY.replace("gap", "gpa"))
-    assert "bad.toml: profiles.default.gap is missing" in refused("bad.toml")
+    assert "bad.toml: profiles.default.gap is missing" in refused("bench bad.toml")
     assert not Path("discreet-bench").exists()
     Path("results").write_text("")
-    assert "Not a directory" in refused(f"{study} --out results")
-    assert "null character" in refused(f"{study} --out", "a\0b")
-    run(f"{study} --out done --only", "tilt on paper-single:bins=4")
-    assert "the query is refused" in refused("done --query", "SELEC 1")
-    assert "let it end in .csv.gz" in refused("done --reference rows.txt")
-    assert "cannot be written" in refused("done --reference nowhere/rows.csv")
+    assert "Not a directory" in refused(f"bench {study} --out results")
+    assert "null character" in refused(f"bench {study} --out", "a\0b")
+    run(f"bench {study} --out done --only", "tilt on paper-single:bins=4")
+    assert "the query is refused" in refused("bench done --query", "SELEC 1")
+    assert "let it end in .csv.gz" in refused("bench done --reference rows.txt")
+    assert "cannot be written" in refused("bench done --reference nowhere/rows.csv")
 
 
 def test_a_study_with_a_contradicted_certificate_fails(study, monkeypatch):
     term = TermVerification("mutual-information", 0.0, False, (1.0, 1.0), (1.0, 1.0))
     opinion = (Verification((1.0, 1.0), False, 0.0, (0.0, 1.0), (term,)), ["it leaks"])
     monkeypatch.setattr(runner, "second_opinion", lambda solution, gap: opinion)
-    result = run(f"{study} --out results --only", "tilt on paper-single:bins=4")
-    assert result.exit_code == 1
+    result = done(f"bench {study} --out results --only", "tilt on paper-single:bins=4", code=1)
     assert "verify contradicts the certificate of tilt on paper-single:bins=4" in result.stderr
 
 
@@ -125,24 +110,22 @@ def test_a_study_in_which_nothing_is_certified_fails(study):
     Path(study).write_text(
         STUDY + '[[reach]]\nbackends = ["tilt", "highs"]\nreason = "for the test"\n'
     )
-    result = run(f"{study} --out results")
-    assert result.exit_code == 1
+    result = done(f"bench {study} --out results", code=1)
     assert "unsupported" in result.stdout
 
 
 def test_a_backend_that_does_not_load_is_a_row(study, monkeypatch):
     monkeypatch.setenv("DISCREET_BACKENDS", "fake-gone=no_such_module:Backend")
     Path(study).write_text(STUDY.replace('name = "highs"', 'name = "fake-gone"'))
-    found = json.loads(run(f"{study} --out results --json").stdout)
+    found = recorded(f"bench {study} --out results --json")
     assert found["statuses"] == {"failed": 2, "certified": 2}
 
 
 def test_a_damaged_cell_is_set_aside_and_measured_again(study):
-    run(f"{study} --out results --only tilt")
+    run(f"bench {study} --out results --only tilt")
     path = next(Path("results/cells").glob("*.parquet"))
     path.write_bytes(path.read_bytes()[:100])
-    result = run(f"{study} --out results --only tilt")
-    assert result.exit_code == 0
+    result = done(f"bench {study} --out results --only tilt")
     assert "moved to set-aside and its cell is measured again" in result.stderr
     assert "1 cells measured" in result.stderr
 
@@ -152,11 +135,7 @@ def test_an_interrupt_says_what_is_kept(study):
     Path(study).write_text(STUDY.replace("[4, 5]", "{ from = 4, to = 60, points = 30 }"))
     # Not measured: an interrupt that finds coverage inside its lock ends in a deadlock there.
     measured = ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START")
-    variables = {k: v for k, v in command.environment().items() if k not in measured}
-    running = subprocess.Popen(
-        [sys.executable, "-m", "discreet", "bench", study, "--out", "results"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables,
-    )  # fmt: skip
+    running = start(f"bench {study} --out results", {}, without=measured)
     assert within(120, lambda: any(Path("results").glob("cells/[!.]*.parquet")))
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=120)

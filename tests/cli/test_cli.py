@@ -7,15 +7,14 @@ import os
 import re
 import shlex
 import signal
-import subprocess
-import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import fake_backends
 import numpy as np
 import pytest
-from command import COMMAND, environment, process, refused, run, solving_here
+from command import COMMAND, done, process, recorded, refused, run, solving_here, start
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_laws import random_joint
@@ -23,10 +22,12 @@ from strategies import characters
 from waiting import within
 
 import discreet
+from discreet import InputError
 from discreet.backends import isolated, registry
 from discreet.cli.app import GROUPS
-from discreet.errors import InputError
-from discreet.reports import notation
+from discreet.cli.compare import DEFAULT_CASES, _cases
+from discreet.cli.flags import ProblemOptions
+from discreet.reports import compare, notation
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -41,8 +42,7 @@ def trial():
 
 
 def test_solve_json_is_json_and_nothing_else():
-    result = run("solve paper-single --fraction 1.5 --backend fake-noisy --json")
-    assert result.exit_code == 0
+    result = done("solve paper-single --fraction 1.5 --backend fake-noisy --json")
     record = json.loads(result.stdout)
     wanted = """status backend claimed error_probability lower_bound upper_bound relative_gap leakage_nats budget_nats
     equivocation_nats multiplier iterations lower_seconds solve_seconds lift_seconds certify_seconds
@@ -55,18 +55,19 @@ def test_solve_json_is_json_and_nothing_else():
 
 def test_solve_exits_with_one_unless_certified(tmp_path):
     out = tmp_path / "answer.npz"
-    result = run(
-        f"solve paper-single:bins=4 --fraction 0.1 --backend fake-bayes --out {out}",
+    result = done(
+        f"solve paper-single:bins=4 --fraction 0.1 --backend fake-bayes --out {out}", code=1
     )
-    assert result.exit_code == 1
     assert "violated-privacy" in result.stdout
     with np.load(out, allow_pickle=False) as stored:
         assert stored["estimator"].shape == (2, 4)
-    crashed = run(
-        f"solve paper-single --backend fake-crashes --json --out {tmp_path / 'none.npz'}",
+    assert (
+        recorded(
+            f"solve paper-single --backend fake-crashes --json --out {tmp_path / 'none.npz'}",
+            code=1,
+        )["status"]
+        == "failed"
     )
-    assert crashed.exit_code == 1
-    assert json.loads(crashed.stdout)["status"] == "failed"
     assert not (tmp_path / "none.npz").exists()
 
 
@@ -127,8 +128,7 @@ def test_compare_shows_claim_against_truth_and_writes_a_report(tmp_path, monkeyp
     asked = (
         f"compare paper-single:bins=6 --backends fake-bayes,fake-constant,fake-crashes --out {out}"
     )
-    result = run(f"{asked} --fraction 0.5")
-    assert result.exit_code == 1  # no backend is certified
+    result = done(f"{asked} --fraction 0.5", code=1)
     for word in (
         "violated-privacy",
         "inaccurate",
@@ -140,18 +140,12 @@ def test_compare_shows_claim_against_truth_and_writes_a_report(tmp_path, monkeyp
         assert word in result.stdout
     assert "wrote" in result.stderr
     assert (out / "index.html").exists()
-    machine = run(f"{asked} --leakage 1 --json")
-    assert machine.exit_code == 0  # the budget is slack, and the Bayes rule is certified
-    record = json.loads(machine.stdout)
+    record = recorded(f"{asked} --leakage 1 --json")
     assert [row["status"] for row in record["rows"]] == ["certified", "inaccurate", "failed"]
     assert record["disagreements"] == 0
 
 
 def test_a_disagreement_fails(tmp_path, monkeypatch):
-    from dataclasses import replace
-
-    from discreet.reports import compare
-
     def disagreeing(*args, **options):
         found = real(*args, **options)
         first, *others = found.rows
@@ -160,15 +154,12 @@ def test_a_disagreement_fails(tmp_path, monkeypatch):
     real = compare.run_comparison
     solving_here(monkeypatch)
     asked = f"compare paper-single --leakage 1 --backends fake-bayes,fake-constant --out {tmp_path}"
-    assert run(asked).exit_code == 0
+    done(asked)
     monkeypatch.setattr(compare, "run_comparison", disagreeing)
-    assert run(asked).exit_code == 1
+    done(asked, code=1)
 
 
 def test_without_a_budget_a_catalog_problem_is_compared_at_two():
-    from discreet.cli.compare import DEFAULT_CASES, _cases
-    from discreet.cli.flags import ProblemOptions
-
     cases = _cases(["paper-single", "independent"], ProblemOptions())
     assert [case.title for case in cases] == [
         "paper-single, 0.5 of the Bayes leakage",
@@ -188,12 +179,12 @@ def test_without_a_budget_a_catalog_problem_is_compared_at_two():
 
 
 def test_problems_lists_the_catalog_and_shows_an_entry():
-    listed = json.loads(run("problems --json").stdout)
+    listed = recorded("problems --json")
     names = [entry["name"] for entry in listed]
     assert {"paper-single", "paper-multi"} <= set(names)
     table = run("problems").stdout
     assert all(name in table for name in names)
-    shown = json.loads(run("problems paper-multi --set sensors=10 --json").stdout)
+    shown = recorded("problems paper-multi --set sensors=10 --json")
     assert shown["instance"]["outcomes"] == 286
     assert shown["instance"]["bayes_error_probability"] == pytest.approx(0.0022650930, abs=1e-10)
     assert "number of sensors" in run("problems paper-multi").stdout
@@ -206,16 +197,12 @@ def test_doctor_tells_backends_that_crash_from_those_that_work(monkeypatch):
     monkeypatch.setattr(isolated, "probe", cache(isolated.probe))  # asked twice, and slow to start
     tilt = {"tilt": registry.own_backends()["tilt"]}
     monkeypatch.setattr(registry, "own_backends", lambda: tilt)
-    found = {
-        entry["backend"]: entry
-        for entry in json.loads(run("doctor --json --require fake-bayes").stdout)
-    }
+    found = {entry["backend"]: entry for entry in recorded("doctor --json --require fake-bayes")}
     assert found["tilt"]["state"] == found["fake-bayes"]["state"] == "available"
     assert found["fake-bayes"]["capabilities"]["regimes"] == ["constrained", "oblivious", "perfect"]
     assert found["fake-lethal"]["state"] == "broken"
     assert "exit code 9" in found["fake-lethal"]["reason"]
-    result = run("doctor --require fake-lethal")
-    assert result.exit_code == 1
+    result = done("doctor --require fake-lethal", code=1)
     assert "required backend fake-lethal is broken" in result.stderr
     assert "fake-lethal" in result.stdout
 
@@ -363,8 +350,7 @@ def test_the_bare_command_and_its_version():
     assert run("--version").stdout == f"discreet {discreet.__version__}\n"
     for flag in ("--show-completion", "--install-completion"):
         assert flag in run("--help").stdout
-    bare = run()
-    assert bare.exit_code == 0
+    bare = done()
     assert all(command in bare.stdout for command in ("solve", "compare", "problems", "doctor"))
 
 
@@ -379,14 +365,7 @@ def test_garbage_files_are_one_sentence(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_ctrl_c_exits_with_130_and_one_word(tmp_path):
     note = tmp_path / "child"
-    command = [sys.executable, "-m", "discreet", "solve", "paper-single", "--backend", "fake-hangs"]
-    running = subprocess.Popen(
-        command,
-        env=environment(FAKE_CHILD=str(note)),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    running = start("solve paper-single --backend fake-hangs", {"FAKE_CHILD": str(note)})
     try:
         assert within(60, lambda: note.exists() and bool(note.read_text()))
         running.send_signal(signal.SIGINT)
@@ -406,19 +385,13 @@ def test_ctrl_c_exits_with_130_and_one_word(tmp_path):
         ("advise paper-single:bins=64 --leakage 0.01", 0),
         ("advise paper-single:bins=64 --leakage 0.01 --among conic:solver=scs --gap 1e-12", 1),
         (
-            (
-                "advise paper-single:bins=64 --leakage 0.01 --among conic:solver=scs --gap 1e-12 "
-                "--json"
-            ),
+            "advise paper-single:bins=64 --leakage 0.01 --among conic:solver=scs --gap 1e-12 --json",
             1,
         ),
     ],
 )
 def test_a_closed_pipe_does_not_change_the_exit_code(words, status):
-    command = [sys.executable, "-m", "discreet", *words.split()]
-    with subprocess.Popen(
-        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as running:
+    with start(words, {}) as running:
         running.stdout.close()
         assert running.stderr.read() == ""
     assert running.returncode == status

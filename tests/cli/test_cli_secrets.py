@@ -2,12 +2,11 @@
 shown.
 """
 
-import json
-
 import numpy as np
 import pytest
-from command import refused, run, solving_here
+from command import done, recorded, refused, solving_here
 from random_laws import random_joint
+from solving import of_secrets
 
 import discreet as ds
 
@@ -18,31 +17,23 @@ CONDITIONAL = "conditional-mutual-information"
 
 @pytest.fixture
 def two(tmp_path):
-    loss = ds.Problem.from_joint(FULL.sum(axis=0), 0.0).loss
-    secrets = [
-        ds.Constraint(FULL.sum(axis=(1, 2)), 0.0),
-        ds.Constraint(FULL.sum(axis=(0, 2)), 0.002, "chi-square"),
-    ]
     path = tmp_path / "two.npz"
-    ds.save_problem(path, ds.Problem(loss=loss, constraints=secrets))
+    ds.save_problem(path, of_secrets(FULL, (0, 0.0), (1, 0.002, "chi-square")))
     return str(path)
 
 
 def test_solve_and_audit_show_every_constraint(two, tmp_path, monkeypatch):
     solving_here(monkeypatch)
     out = str(tmp_path / "answer.npz")
-    shown = run(f"solve {two} --backend conic --gap 1e-7 --out {out}")
-    assert shown.exit_code == 0, shown.output
+    shown = done(f"solve {two} --backend conic --gap 1e-7 --out {out}")
     assert "leakage 0" in shown.output
     assert "leakage 1" in shown.output
     assert "budget 0.002 of chi-square" in shown.output
-    audited = run(f"audit {two} {out} --gap 1e-7")
-    assert audited.exit_code == 0, audited.output
-    told = json.loads(run(f"audit {two} {out} --gap 1e-7 --json").stdout)
+    done(f"audit {two} {out} --gap 1e-7")
+    told = recorded(f"audit {two} {out} --gap 1e-7 --json")
     assert [each["own_budget_kept"] for each in told["constraints"]] == [True, True]
     assert told["inference"] is None
-    repaired = run(f"audit {two} {out} --fraction 0.0001")
-    assert repaired.exit_code == 1
+    repaired = done(f"audit {two} {out} --fraction 0.0001", code=1)
     assert "its repair" in repaired.output
 
 
@@ -55,7 +46,7 @@ def test_a_joint_is_conditioned_on_y(tmp_path, monkeypatch):
     solving_here(monkeypatch)
     path = tmp_path / "joint.npz"
     np.savez(path, joint=FULL.sum(axis=1))
-    shown = run(
+    shown = done(
         f"solve {path} --measure",
         CONDITIONAL,
         "--leakage",
@@ -65,7 +56,6 @@ def test_a_joint_is_conditioned_on_y(tmp_path, monkeypatch):
         "--gap",
         "1e-7",
     )
-    assert shown.exit_code == 0, shown.output
     assert f"0.002 nats of {CONDITIONAL}" in shown.output
     problem = ds.load_problem(path, budget=0.002, measure=CONDITIONAL)
     assert (

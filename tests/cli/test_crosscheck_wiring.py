@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from command import run, solving_here
+from command import done, solving_here
 
 yaml = pytest.importorskip("yaml", reason="the extra `dev` is not installed")
 
@@ -91,7 +91,7 @@ def test_the_last_step_of_the_action_runs(tilt_alone, tmp_path):
         inputs = {"SEED": "0", "SIZE": size, "REQUIRE": "tilt", "JUNIT": str(report)}
         words = asked_of_python("Crosscheck", {"PROBLEMS": problems, **inputs}, tmp_path)
         assert words[:3] == ["-m", "discreet", "crosscheck"]
-        assert run(*words[2:], *tilt_alone).exit_code == 0
+        done(*words[2:], *tilt_alone)
         assert report.exists()
 
 
@@ -105,4 +105,4 @@ def test_the_hook_runs_the_command(tilt_alone):
     assert hook["additional_dependencies"] == extras["verify"]
     program, *words = shlex.split(hook["entry"])
     assert program == "discreet"
-    assert run(*words, *tilt_alone).exit_code == 0
+    done(*words, *tilt_alone)

@@ -1,11 +1,10 @@
 """`discreet evaluate`: the numbers of `ds.evaluate`, exit codes and refusals."""
 
 import gzip
-import json
 
 import numpy as np
 import pytest
-from command import refused, run
+from command import recorded, refused, run, write_table
 
 import discreet as ds
 
@@ -20,19 +19,11 @@ def people(tmp_path):
     old = rng.choice(["yes", "no"], 400)
     income = np.where(rng.random(400) < np.where(sex == "f", 0.3, 0.6), "high", "low")
     guess = np.where(rng.random(400) < 0.9, income, "low")
-    path = tmp_path / "people.csv"
-    lines = [
-        "sex,old,income,guess",
-        *(",".join(line) for line in zip(sex, old, income, guess, strict=True)),
-    ]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+    return write_table(tmp_path / "people.csv", sex=sex, old=old, income=income, guess=guess)
 
 
 def test_it_prints_the_numbers_of_evaluate(people):
-    found = run(f"evaluate {people} {ASKED} --json")
-    assert found.exit_code == 0, found.stderr
-    record = json.loads(found.stdout)
+    record = recorded(f"evaluate {people} {ASKED} --json")
     rows = [line.split(",") for line in people.read_text().splitlines()[1:]]
     sex, _, income, guess = (
         [cell or None for cell in column] for column in zip(*rows, strict=True)
@@ -55,22 +46,22 @@ def test_it_prints_the_numbers_of_evaluate(people):
     [("0.5", 0, "holds"), ("0.05", 1, "not shown"), ("1e-6", 1, "broken")],
 )
 def test_the_exit_code_says_whether_the_budget_holds_for_people(people, budget, code, said):
-    found = run(f"evaluate {people} {ASKED} --leakage {budget} --json")
-    assert found.exit_code == code
-    assert json.loads(found.stdout)["statement"].startswith(f"{said} for people, 95 %: ")
+    assert recorded(f"evaluate {people} {ASKED} --leakage {budget} --json", code=code)[
+        "statement"
+    ].startswith(f"{said} for people, 95 %: ")
 
 
 def test_no_constraint_on_a_column_is_null_in_the_record(people):
-    found = run(f"evaluate {people} {ASKED} --hide old --leakage sex=0.5 --leakage old=inf --json")
-    assert found.exit_code == 0, found.stderr
-    assert json.loads(found.stdout)["budget"] == {"sex": 0.5, "old": None}
+    assert recorded(
+        f"evaluate {people} {ASKED} --hide old --leakage sex=0.5 --leakage old=inf --json"
+    )["budget"] == {"sex": 0.5, "old": None}
 
 
 def test_several_columns_measures_and_packed_files(people):
     packed = people.with_suffix(".csv.gz")
     packed.write_bytes(gzip.compress(b"\xef\xbb\xbf" + people.read_bytes()))
     more = "--hide old --measure parity-difference --confidence 0.5 --json"
-    found = json.loads(run(f"evaluate {packed} {ASKED} {more}").stdout)
+    found = recorded(f"evaluate {packed} {ASKED} {more}")
     assert len(found["groups"]) == 6
     assert all(group.startswith("sex=") and ", old=" in group for group in found["groups"])
     assert (found["measure"], found["confidence"]) == ("parity-difference", 0.5)

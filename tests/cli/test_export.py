@@ -5,7 +5,7 @@ import hashlib
 import json
 
 import pytest
-from command import refused, run
+from command import done, recorded, refused
 
 import discreet as ds
 
@@ -25,18 +25,14 @@ note = "what it breaks"
 
 def test_one_problem_with_its_certified_bracket(tmp_path):
     path = tmp_path / "sensor.cbf"
-    said = run(
-        f"export paper-single:bins=8 --leakage 0.005 --out {path} --certify --json",
-    )
-    assert said.exit_code == 0, said.stderr
-    record = json.loads(said.stdout)
+    record = recorded(f"export paper-single:bins=8 --leakage 0.005 --out {path} --certify --json")
     problem = ds.problems.paper_single(bins=8, budget=0.005)
     assert record["problem"] == problem.digest
     best = ds.solve(problem).error_probability
     assert record["lower_bound"] <= best <= record["upper_bound"] <= best * (1.0 + 1e-9)
     text = path.read_text(encoding="ascii")
     assert f"[{record['lower_bound']!r}, {record['upper_bound']!r}]" in text
-    assert run(f"export paper-single:bins=8 --leakage 0.005 --out {path}").exit_code == 0
+    done(f"export paper-single:bins=8 --leakage 0.005 --out {path}")
     assert "certified:" not in path.read_text(encoding="ascii")
 
 
@@ -44,8 +40,7 @@ def test_a_study_as_files_with_a_table_of_them(tmp_path):
     study = tmp_path / "small.toml"
     folder = tmp_path / "files"
     study.write_text(STUDY, encoding="utf-8")
-    said = run(f"export {study} --study --out {folder} --json")
-    assert said.exit_code == 0, said.stderr
+    said = done(f"export {study} --study --out {folder} --json")
     with (folder / "instances.csv").open(encoding="utf-8", newline="") as stream:
         table = list(csv.DictReader(stream))
     assert [(line["name"], line["file"].rpartition(".")[2]) for line in table] == [
@@ -71,7 +66,7 @@ def test_a_study_as_files_with_a_table_of_them(tmp_path):
     ]
     assert [line["file"] for line in table] == [line["file"] for line in json.loads(said.stdout)]
     # Its own files are replaced.
-    assert run(f"export {study} --study --out {folder}").exit_code == 0
+    done(f"export {study} --study --out {folder}")
 
 
 def test_a_file_in_the_way_and_an_input_are_left_alone(tmp_path):

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from command import refused, run
+from command import done, recorded, refused, run, write_table
 
 import discreet as ds
 
@@ -21,13 +21,9 @@ def write(path, count, seed):
     sex = np.where(rng.random(count) < 1 / (1 + np.exp((49 - age) / 8)), "m", "f")
     income = np.where(rng.random(count) < 1 / (1 + np.exp((49 - age) / 6)), "high", "low")
     job = rng.choice(["clerk", "cook", ""], count)
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        rows = csv.writer(stream)
-        rows.writerow(["customer", "age", "job", "sex", "south", "income"])
-        rows.writerows(
-            zip(range(count), age, job, sex, rng.choice(["0", "1"], count), income, strict=True)
-        )
-    return path
+    south = rng.choice(["0", "1"], count)
+    columns = {"age": age, "job": job, "sex": sex, "south": south, "income": income}
+    return write_table(path, customer=range(count), **columns)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -58,10 +54,7 @@ def place(tmp_path_factory):
     found = tmp_path_factory.mktemp("people")
     write(found / "people.csv", 900, 0)
     write(found / "others.csv", 600, 1)
-    fitted = run(
-        f"fit {found / 'people.csv'} {ASKED} --leakage 0.1 --out {found / 'rule'} --json",
-    )
-    assert fitted.exit_code == 0, fitted.stderr
+    fitted = done(f"fit {found / 'people.csv'} {ASKED} --leakage 0.1 --out {found / 'rule'} --json")
     (found / "said.json").write_text(fitted.stdout, encoding="utf-8")
     return found
 
@@ -100,8 +93,7 @@ def test_predict_guesses_for_everybody_in_their_order(place, tmp_path):
     rule = str(place / "rule")
     people = str(place / "others.csv")
     out = tmp_path / "guesses.csv"
-    said = run(f"predict {rule} {people} --out {out} --id customer --probabilities --json")
-    assert said.exit_code == 0, said.stderr
+    said = done(f"predict {rule} {people} --out {out} --id customer --probabilities --json")
     rows = [*csv.reader(out.read_text(encoding="utf-8").splitlines())]
     assert rows[0] == ["customer", "guess", "p(high)", "p(low)"]
     assert [row[0] for row in rows[1:]] == [str(k) for k in range(600)]
@@ -119,7 +111,7 @@ def test_predict_needs_ids_for_a_lottery_and_the_key_for_coins(place, tmp_path, 
     said = refused(asked)
     assert "who a person is has to decide the coin" in said
     assert "give --id COLUMN" in said
-    assert run(f"{asked} --fresh").exit_code == 0
+    done(f"{asked} --fresh")
     printed = run(f"{asked} --id customer").stdout
     moved = tmp_path / "rule"
     moved.mkdir()
@@ -142,7 +134,7 @@ def test_parquet_goes_in_and_out(place, tmp_path):
     out = tmp_path / "guesses.parquet"
     with duckdb.connect() as engine:
         engine.execute(f"COPY (SELECT * FROM '{place / 'others.csv'}') TO '{people}'")
-        assert run(f"predict {place / 'rule'} {people} --id customer --out {out}").exit_code == 0
+        done(f"predict {place / 'rule'} {people} --id customer --out {out}")
         found = engine.execute(f"SELECT customer, guess FROM '{out}'").fetchall()
     printed = run(
         f"predict {place / 'rule'} {place / 'others.csv'} --id customer"
@@ -162,7 +154,7 @@ def test_people_are_read_some_at_a_time_and_an_interruption_leaves_nothing(
     asked = f"predict {place / 'rule'} {place / 'others.csv'} --id customer"
     asked = f"{asked} --probabilities --out"
     at_once = tmp_path / f"at-once.{ending}"
-    assert run(f"{asked} {at_once}").exit_code == 0
+    done(f"{asked} {at_once}")
     monkeypatch.setattr(tables, "TOGETHER", 100)
     honest = DeployedRule.decide
     seen = list[int]()
@@ -178,8 +170,7 @@ def test_people_are_read_some_at_a_time_and_an_interruption_leaves_nothing(
     stopped = run(f"{asked} {out}")
     assert (stopped.exit_code, stopped.stdout) == (130, "")
     assert [path.name for path in tmp_path.iterdir()] == [at_once.name]
-    said = run(f"{asked} {out} --json")
-    assert said.exit_code == 0, said.stderr
+    said = done(f"{asked} {out} --json")
     assert seen == [100] * 9
     assert json.loads(said.stdout)["people"] == 600
     parts = read_table(out)
@@ -204,47 +195,41 @@ def test_a_promise_that_new_people_break_is_exit_code_1(place, tmp_path):
         for row, guess in zip(cells, guesses, strict=True)
     ]
     broken.write_text("\n".join([text[0], *lines]) + "\n", encoding="utf-8")
-    said = run(f"evaluate {place / 'rule'} {broken}")
-    assert said.exit_code == 1
+    said = done(f"evaluate {place / 'rule'} {broken}", code=1)
     assert "broken for people, 95 %" in " ".join(said.stdout.split())
     few = tmp_path / "few.csv"
     few.write_text("\n".join(text[:40]) + "\n", encoding="utf-8")
-    assert run(f"evaluate {place / 'rule'} {few}").exit_code == 0
-    assert run(f"evaluate {place / 'rule'} {few} --leakage 0.1").exit_code == 1
-    cohort = run(f"evaluate {place / 'rule'} {few} --leakage 0.5 --cohort")
-    assert cohort.exit_code == 0
+    done(f"evaluate {place / 'rule'} {few}")
+    done(f"evaluate {place / 'rule'} {few} --leakage 0.1", code=1)
+    cohort = done(f"evaluate {place / 'rule'} {few} --leakage 0.5 --cohort")
     assert "holds exactly for this cohort of 39 people" in " ".join(cohort.stdout.split())
-    assert run(f"evaluate {place / 'rule'} {broken} --leakage 0.1 --cohort").exit_code == 1
+    done(f"evaluate {place / 'rule'} {broken} --leakage 0.1 --cohort", code=1)
 
 
 def test_several_secrets_another_measure_and_a_fraction(place, tmp_path):
     asked = (
         f"{ASKED} --hide south --fraction 0.5 --measure total-variation --out {tmp_path / 'rule'}"
     )
-    said = run(f"fit {place / 'people.csv'} {asked}")
-    assert said.exit_code == 0, said.stderr
+    said = done(f"fit {place / 'people.csv'} {asked}")
     assert "total-variation" in " ".join(said.stdout.split())
     rule = ds.DeployedRule.load(tmp_path / "rule").rule
     assert len(rule.groups) == 4
-    assert run(f"evaluate {tmp_path / 'rule'} {place / 'others.csv'}").exit_code == 0
+    done(f"evaluate {tmp_path / 'rule'} {place / 'others.csv'}")
 
 
 def test_each_secret_may_have_a_budget_and_a_measure_of_its_own(place, tmp_path):
     rule = str(tmp_path / "rule")
     people = str(place / "others.csv")
     budgets = "--leakage sex=0.2 --leakage south=0.5 --measure south=parity-difference"
-    said = run(f"fit {place / 'people.csv'} {ASKED} --hide south {budgets} --out {rule}")
-    assert said.exit_code == 0, said.stderr
+    said = done(f"fit {place / 'people.csv'} {ASKED} --hide south {budgets} --out {rule}")
     words = " ".join(said.stdout.split())
     assert "the budgets of 0.2 nats about sex and 0.5 of parity-difference about south" in words
     assert "leaks at most about south" in words
-    checked = run(f"evaluate {rule} {people} --json")
-    assert checked.exit_code == 0, checked.stderr
-    record = json.loads(checked.stdout)
+    record = recorded(f"evaluate {rule} {people} --json")
     assert record["budget"] == {"sex": 0.2, "south": 0.5}
     assert record["secrets"]["south"]["measure"] == "parity-difference"
     assert "about sex" in " ".join(run(f"evaluate {rule} {people}").stdout.split())
-    assert run(f"evaluate {rule} {people} --leakage sex=0.000001").exit_code == 1
+    done(f"evaluate {rule} {people} --leakage sex=0.000001", code=1)
     assert "of 0.2 nats about sex" in run(f"evaluate {rule} {people} --hide sex").stdout.replace(
         "\n", " "
     )
@@ -258,7 +243,7 @@ def test_nothing_is_overwritten_without_force(place, tmp_path):
     assert "--force" in refused(f"predict {rule} {people} --out {mine}")
     assert mine.read_text(encoding="utf-8") == "mine"
     assert "is an input" in refused(f"predict {rule} {people} --out {people} --force")
-    assert run(f"predict {rule} {people} --id customer --out {mine} --force").exit_code == 0
+    done(f"predict {rule} {people} --id customer --out {mine} --force")
     (tmp_path / "rule.key").write_text("mine", encoding="utf-8")
     asked = ASKED.replace("--seed 0", "")
     said = refused(f"fit {people} {asked} --leakage 0.1 --out {tmp_path / 'rule'}")
@@ -345,27 +330,23 @@ def test_a_column_that_names_people_is_pointed_out(tmp_path, cell, kind):
     asked = f"fit {people} --hide sex --guess paid --leakage 1 --out {tmp_path / 'rule'}"
     warns = pytest.warns(ds.InputWarning, match=f"'name' has nearly as many {kind}")
     with warns if kind else contextlib.nullcontext():
-        assert run(asked).exit_code == 0
+        done(asked)
 
 
 def test_a_rule_that_is_constant_says_so_first_and_may_fail(place, tmp_path):
     asked = f"fit {place / 'people.csv'} {ASKED} --leakage 0"
-    said = run(f"{asked} --out {tmp_path / 'rule'} --fail-if-constant --json")
-    assert said.exit_code == 1
-    card = json.loads(said.stdout)
+    card = recorded(f"{asked} --out {tmp_path / 'rule'} --fail-if-constant --json", code=1)
     assert card["constant"] is True
     assert card["statement"].startswith("CONSTANT: ")
     assert 0.0 < card["least"] < 0.1
-    assert run(f"{asked} --out {tmp_path / 'other'}").exit_code == 0
+    done(f"{asked} --out {tmp_path / 'other'}")
     page = (tmp_path / "rule" / "card.html").read_text(encoding="utf-8")
     assert page.index("CONSTANT") < page.index("What it does to people")
 
 
 def test_expected_errors_are_drawn_before_a_budget_is_chosen(place, tmp_path):
     out = tmp_path / "prospects"
-    found = run(f"fit {place / 'people.csv'} {ASKED} --frontier --out {out} --json")
-    assert found.exit_code == 0, found.stderr
-    points = json.loads(found.stdout)["points"]
+    points = recorded(f"fit {place / 'people.csv'} {ASKED} --frontier --out {out} --json")["points"]
     assert len(points) == 24
     assert points[0]["error"] > points[-1]["error"]
     assert (out / "prospects.svg").read_text(encoding="utf-8").startswith("<svg")
@@ -397,11 +378,8 @@ def test_a_group_that_nobody_named_belongs_to_the_rare_ones(place, tmp_path, hid
             table.writerows(rows)
     rule = tmp_path / "rule"
     asked = f"{hide} --guess income --ignore customer --seed 0 --rare merge --rare-below 60"
-    fitted = run(f"fit {renamed['people.csv']} {asked} --leakage 0.3 --out {rule}")
-    assert fitted.exit_code == 0, fitted.stderr
-    found = run(f"evaluate {rule} {renamed['others.csv']} --json")
-    assert found.exit_code == 0, found.stderr
-    record = json.loads(found.stdout)
+    done(f"fit {renamed['people.csv']} {asked} --leakage 0.3 --out {rule}")
+    record = recorded(f"evaluate {rule} {renamed['others.csv']} --json")
     assert record["groups"][-1] == "other groups"
     assert len(record["groups"]) == (3 if hide == "--hide sex" else 5)
     assert not {"u", "v", "w"} & {*record["groups"]}

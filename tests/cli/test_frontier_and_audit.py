@@ -3,12 +3,11 @@ sentence for every mistake.
 """
 
 import csv
-import json
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from command import refused, run
+from command import done, recorded, refused, run
 
 import discreet as ds
 from discreet.reports.outputs import MANIFEST
@@ -18,31 +17,28 @@ from discreet.reports.outputs import MANIFEST
 
 
 def test_frontier_prints_a_line_for_every_point():
-    result = run("frontier paper-single --points 5")
-    assert result.exit_code == 0
+    result = done("frontier paper-single --points 5")
     assert result.stdout.count("certified") == 5
     assert "5 points" in result.stderr
     assert "∞" in result.stdout
 
 
 def test_frontier_json_is_json_and_nothing_else():
-    result = run("frontier paper-single:bins=16 --width 0.05 --json")
-    assert result.exit_code == 0
-    record = json.loads(result.stdout)
+    record = recorded("frontier paper-single:bins=16 --width 0.05 --json")
     assert record["reached"] is True
     assert record["width"] <= 0.05
     assert record["points"][0]["budget_nats"] == 0.0
 
 
 def test_a_budget_is_one_of_the_points():
-    record = json.loads(run("frontier paper-single --leakage 0.004 --points 4 --json").stdout)
+    record = recorded("frontier paper-single --leakage 0.004 --points 4 --json")
     assert 0.004 in [point["budget_nats"] for point in record["points"]]
 
 
 def test_a_file_needs_no_budget(tmp_path):
     problem = ds.problems.paper_single()
     np.savez(tmp_path / "model.npz", p_xz=problem.p_xz, loss=problem.loss)
-    record = json.loads(run(f"frontier {tmp_path / 'model.npz'} --points 3 --json").stdout)
+    record = recorded(f"frontier {tmp_path / 'model.npz'} --points 3 --json")
     assert len(record["points"]) == 3
     assert "holds no budget" in refused(f"solve {tmp_path / 'model.npz'}")
 
@@ -52,20 +48,19 @@ def test_frontier_writes_what_it_is_asked_for(tmp_path):
     picture = tmp_path / "curve.svg"
     folder = tmp_path / "all"
     arguments = f"frontier paper-single --points 4 --csv {table} --svg {picture} --out {folder}"
-    assert run(arguments).exit_code == 0
+    done(arguments)
     assert len(list(csv.DictReader(table.read_text().splitlines()))) == 4
     ET.fromstring(picture.read_text(encoding="utf-8"))
     assert {"frontier.svg", "frontier.csv", "frontier.json", MANIFEST} <= {
         path.name for path in folder.iterdir()
     }
-    assert run(arguments).exit_code == 0  # over its own files
+    done(arguments)  # over its own files
     (folder / "frontier.csv").write_text("mine")
     assert "left alone" in refused(arguments)
 
 
 def test_frontier_exits_with_1_when_the_width_is_not_reached():
-    result = run("frontier paper-single --points 3 --width 0.001")
-    assert result.exit_code == 1
+    result = done("frontier paper-single --points 3 --width 0.001", code=1)
     assert "was asked for" in result.stderr
 
 
@@ -96,11 +91,10 @@ def answer(tmp_path):
 
 
 def test_audit_judges_a_good_estimator(answer):
-    result = run(f"audit paper-single {answer} --leakage 0.005")
-    assert result.exit_code == 0
+    result = done(f"audit paper-single {answer} --leakage 0.005")
     for words in ("certified: the estimator keeps the budget", "infers X", "Fano's bound", "leaks"):
         assert words in result.stdout
-    record = json.loads(run(f"audit paper-single {answer} --leakage 0.005 --json").stdout)
+    record = recorded(f"audit paper-single {answer} --leakage 0.005 --json")
     assert record["status"] == "certified"
     assert record["leakage_nats"] == pytest.approx(0.005, rel=1e-9)
     assert record["inference"]["x_error"] == pytest.approx(0.3, rel=1e-9)
@@ -120,9 +114,7 @@ def test_audit_judges_a_good_estimator(answer):
 
 
 def test_audit_finds_a_leak_whatever_the_file_says(answer):
-    result = run(f"audit paper-single {answer} --leakage 0.001 --json")
-    assert result.exit_code == 1
-    record = json.loads(result.stdout)
+    record = recorded(f"audit paper-single {answer} --leakage 0.001 --json", code=1)
     assert record["status"] == "violated-privacy"
     assert record["leakage_nats"] == pytest.approx(0.005, rel=1e-9)
     assert record["lower_bound"] <= record["upper_bound"]
@@ -131,9 +123,9 @@ def test_audit_finds_a_leak_whatever_the_file_says(answer):
 def test_audit_never_mixes_numbers_of_the_estimator_given_and_of_its_repair(answer):
     asked = f"audit paper-single {answer} --leakage {0.005 / (1.0 + 9e-7)!r}"
     for extra in ("", " --budget-only"):
-        assert run(asked + extra).exit_code == 1
+        done(asked + extra, code=1)
     assert "its repair" in run(asked).stdout
-    record = json.loads(run(f"{asked} --json").stdout)
+    record = recorded(f"{asked} --json")
     assert (record["status"], record["budget_kept"], record["kkt"]) == (
         "violated-privacy",
         False,
@@ -143,17 +135,16 @@ def test_audit_never_mixes_numbers_of_the_estimator_given_and_of_its_repair(answ
     assert (
         record["error_probability"] < record["lower_bound"] <= record["repair"]["error_probability"]
     )
-    kept = json.loads(run(f"audit paper-single {answer} --leakage 0.005 --json").stdout)
+    kept = recorded(f"audit paper-single {answer} --leakage 0.005 --json")
     assert kept["lower_bound"] <= kept["error_probability"] == kept["upper_bound"]
     assert (kept["budget_kept"], kept["repair"]) == (True, None)
     assert sum(kept["kkt"][part] for part in ("complementarity", "alignment", "slackness")) < 1e-9
 
 
 def test_audit_of_an_estimator_that_is_not_the_best(answer):
-    result = run(f"audit paper-single {answer} --leakage 0.009")
-    assert result.exit_code == 1
+    result = done(f"audit paper-single {answer} --leakage 0.009", code=1)
     assert "inaccurate" in result.stdout
-    assert run(f"audit paper-single {answer} --leakage 0.009 --budget-only").exit_code == 0
+    done(f"audit paper-single {answer} --leakage 0.009 --budget-only")
 
 
 def test_audit_refuses_in_one_sentence(answer, tmp_path):

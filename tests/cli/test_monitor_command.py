@@ -1,10 +1,8 @@
 """`discreet monitor`: exit codes, the file of what was counted, and refusals."""
 
-import json
-
 import numpy as np
 import pytest
-from command import refused, run
+from command import done, recorded, refused, run, write_table
 from sklearn.linear_model import LogisticRegression
 
 import discreet as ds
@@ -25,14 +23,12 @@ def rule(tmp_path_factory):
     return folder
 
 
-def records(path, rates, people, *, header="sex,guess"):
+def records(path, rates, people, decided="guess"):
     """Records of even groups, of whom these shares get the guess "yes"."""
     rng = np.random.default_rng(people)
     place = rng.integers(0, 2, people)
     guess = np.where(rng.random(people) < np.array(rates)[place], "yes", "no")
-    lines = [header, *(f"{'fm'[k]},{each}" for k, each in zip(place, guess, strict=True))]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+    return write_table(path, sex=np.array(["f", "m"])[place], **{decided: guess})
 
 
 def test_an_alarm_is_an_exit_code_that_a_state_keeps(rule, tmp_path):
@@ -40,23 +36,18 @@ def test_an_alarm_is_an_exit_code_that_a_state_keeps(rule, tmp_path):
     good = records(tmp_path / "good.csv", (0.5, 0.5), 500)
     bad = records(tmp_path / "bad.csv", (0.1, 0.9), 4_000)
     line = f"--state {state} --json"
-    first = run(f"monitor {rule} {good} {line}")
-    assert first.exit_code == 0, first.stderr
-    assert json.loads(first.stdout)["records"] == 500
-    second = run(f"monitor {rule} {bad} {line}")
-    assert second.exit_code == 1, second.stderr
-    found = json.loads(second.stdout)
+    assert recorded(f"monitor {rule} {good} {line}")["records"] == 500
+    found = recorded(f"monitor {rule} {bad} {line}", code=1)
     assert (found["records"], found["promises"][0]["alarm"], found["alarm"]) == (4_500, 4_500, True)
-    assert run(f"monitor {rule} {good} {line}").exit_code == 1
+    done(f"monitor {rule} {good} {line}", code=1)
     watch = ds.Monitor(ds.DeployedRule.load(rule))
     watch.resume(state)
     assert watch.records == 5_000
 
 
 def test_without_a_state_each_file_stands_alone(rule, tmp_path):
-    bad = records(tmp_path / "bad.csv", (0.1, 0.9), 400, header="sex,decided")
-    words = run(f"monitor {rule} {bad} --guesses decided")
-    assert words.exit_code == 1
+    bad = records(tmp_path / "bad.csv", (0.1, 0.9), 400, decided="decided")
+    words = done(f"monitor {rule} {bad} --guesses decided", code=1)
     for name in ("mutual-information", "400", "alarm after 400 records"):
         assert name in words.stdout
     assert [each.name for each in tmp_path.iterdir()] == ["bad.csv"]
@@ -67,7 +58,7 @@ def test_what_cannot_be_watched_is_refused_and_no_state_is_written(rule, tmp_pat
     good = records(tmp_path / "good.csv", (0.5, 0.5), 50)
     line = f"--state {state}"
     assert "no column 'guess'" in refused(
-        f"monitor {rule} {records(tmp_path / 'x.csv', (0, 1), 5, header='sex,made')} {line}"
+        f"monitor {rule} {records(tmp_path / 'x.csv', (0, 1), 5, decided='made')} {line}"
     )
     other = tmp_path / "other.csv"
     other.write_text("sex,guess\nf,perhaps\n")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import COMMAND, files_limited_to, refused, run, solving_here
+from command import COMMAND, done, files_limited_to, refused, run, solving_here
 
 import discreet as ds
 from discreet.reports.measurements import read_csv, reference_measurements, write_csv
@@ -191,7 +191,7 @@ def test_arguments_that_cannot_be_are_refused(arguments, said):
 
 @pytest.mark.parametrize("limit", ["inf", "1e10"])
 def test_a_time_limit_may_be_longer_than_systems_wait(limit):
-    assert run(f"solve paper-single --backend tilt --time-limit {limit}").exit_code == 0
+    done(f"solve paper-single --backend tilt --time-limit {limit}")
 
 
 # -- what the system refuses
@@ -290,7 +290,7 @@ def test_a_spreadsheet_runs_no_cell_and_reading_gives_it_back():
 def test_folders_of_this_machine_stay_out_of_pages(tmp_path):
     ds.save_problem("model.npz", ds.problems.paper_single(budget=0.005))
     place = str(tmp_path / "model.npz")
-    assert run("compare", place, "--backends", "tilt", "--out", "out").exit_code == 0
+    done("compare", place, "--backends", "tilt", "--out", "out")
     written = [file.read_text() for file in Path("out").iterdir()]
     assert len(written) >= 4
     assert not any(str(tmp_path) in text for text in written)

@@ -7,10 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
-from command import refused, run, solving_here
+from command import done, refused, solving_here
 
 import discreet as ds
-from discreet.errors import FileError
 from discreet.reports.measurements import reference_measurements, write_csv
 from discreet.reports.study.store import Store
 from discreet.storage import writing
@@ -97,14 +96,14 @@ def test_an_input_is_never_an_output():
 
 def test_own_files_are_replaced_and_others_only_by_force():
     assert "was not made here" in refused("solve paper-single --out mine")
-    assert run("solve paper-single --out mine --force").exit_code == 0
-    assert run("solve paper-single:bins=5 --out mine").exit_code == 0
+    done("solve paper-single --out mine --force")
+    done("solve paper-single:bins=5 --out mine")
     assert ds.load_solution("mine").estimator.shape == (2, 5)
     curve = "frontier paper-single --points 2 --width 1 --csv c --svg s --out folder"
     Path("folder/frontier.csv").write_text("my thesis")
     assert "was not made here" in refused(curve)
     for more in (" --force", ""):
-        assert run(curve + more).exit_code == 0
+        done(curve + more)
 
 
 def test_a_study_of_somebody_else_is_left_alone():
@@ -115,7 +114,7 @@ def test_a_study_of_somebody_else_is_left_alone():
     assert os.listdir("folder") == ["study.toml"]
     Path("locked").mkdir()
     os.mkfifo("locked/lock")
-    with pytest.raises(FileError, match="locked/lock"), Store(Path("locked")):
+    with pytest.raises(ds.FileError, match="locked/lock"), Store(Path("locked")):
         pass
     assert "was not made here" in refused("bench folder --reference", _csv("mine.csv"))
 
@@ -127,11 +126,11 @@ def _csv(name):
 
 def test_python_replaces_only_a_solution_unless_told():
     solution = ds.solve(ds.problems.paper_single(), "tilt")
-    with pytest.raises(FileError, match=r"mine .*overwrite=True"):
+    with pytest.raises(ds.FileError, match=r"mine .*overwrite=True"):
         solution.save("mine")
     solution.save("mine", overwrite=True)
     solution.save("mine")
-    with pytest.raises(FileError, match=r"mine .*overwrite=True"):
+    with pytest.raises(ds.FileError, match=r"mine .*overwrite=True"):
         solution.save("mine", overwrite=False)
 
 
@@ -151,8 +150,7 @@ def _full(*_):
 )
 def test_a_result_that_cannot_be_written_is_still_shown(arguments, shown, monkeypatch):
     monkeypatch.setattr(os, "replace", _full)
-    found = run(arguments)
-    assert found.exit_code == 2
+    found = done(arguments, code=2)
     assert shown in found.stdout
     assert "No space left on device" in found.stderr
     assert not Path("x").is_file()

@@ -2,22 +2,23 @@
 lose nothing.
 """
 
-import contextlib
 import json
+import os
 from functools import cache
+from pathlib import Path
 
-import command
 import pytest
+from command import done, recorded, refused
 
 from discreet.reports.html import report_numbers
 from discreet.reports.measurements import reference_measurements, write_csv
 from discreet.reports.published import NAMES
 
 
-def run(line="", *, cwd):
-    """The command in a folder of its own."""
-    with contextlib.chdir(cwd):
-        return command.run(f"report {line}")
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """The command runs in an empty folder."""
+    monkeypatch.chdir(tmp_path)
 
 
 @cache
@@ -26,52 +27,48 @@ def some_rows():
     return reference_measurements()[:60]
 
 
-def test_without_arguments_the_shipped_results_become_one_page(tmp_path, monkeypatch):
+def numbers_of(rows):
+    """The numbers of the report, as JSON has them."""
+    return json.loads(json.dumps(report_numbers(rows)))
+
+
+def test_without_arguments_the_shipped_results_become_one_page(monkeypatch):
     """Here a few of them; test_html_report opens the page of all."""
     monkeypatch.setattr("discreet.reports.measurements.reference_measurements", some_rows)
-    done = run(cwd=tmp_path)
-    assert (done.exit_code, done.stdout) == (0, "")
-    assert "wrote discreet-report.html" in done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["discreet-report.html"]
-    assert "reference results shipped" in (tmp_path / "discreet-report.html").read_text(
-        encoding="utf-8"
-    )
+    said = done("report")
+    assert said.stdout == ""
+    assert "wrote discreet-report.html" in said.stderr
+    assert os.listdir() == ["discreet-report.html"]
+    page = Path("discreet-report.html").read_text(encoding="utf-8")
+    assert "reference results shipped" in page
 
 
-def test_json_is_the_numbers_and_nothing_else(tmp_path):
-    rows = some_rows()
-    write_csv(rows, tmp_path / "mine.csv.gz")
-    done = run("mine.csv.gz --out page.html --json", cwd=tmp_path)
-    assert done.exit_code == 0, done.stderr
-    assert json.loads(done.stdout) == json.loads(json.dumps(report_numbers(rows)))
-    assert '"source":"mine.csv.gz"' in (tmp_path / "page.html").read_text(encoding="utf-8")
+def test_json_is_the_numbers_and_nothing_else():
+    write_csv(some_rows(), Path("mine.csv.gz"))
+    found = recorded("report mine.csv.gz --out page.html --json")
+    assert found == numbers_of(some_rows())
+    assert '"source":"mine.csv.gz"' in Path("page.html").read_text(encoding="utf-8")
 
 
-def test_backends_are_ranked_among_themselves(tmp_path):
+def test_backends_are_ranked_among_themselves():
     rows = [row for row in reference_measurements() if row.label in ("tilt", "conic:solver=scs")]
-    done = run("--backends tilt,conic:solver=scs --json", cwd=tmp_path)
-    assert json.loads(done.stdout) == json.loads(json.dumps(report_numbers(rows)))
-    done = run("--backends tilt,nobody", cwd=tmp_path)
-    assert done.exit_code == 2
-    assert "'nobody' was not measured; the results are of blahut-arimoto, " in done.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert recorded("report --backends tilt,conic:solver=scs --json") == numbers_of(rows)
+    assert "'nobody' was not measured; the results are of blahut-arimoto, " in refused(
+        "report --backends tilt,nobody"
+    )
+    assert os.listdir() == []
 
 
-def test_json_alone_writes_no_file(tmp_path):
-    done = run("--json", cwd=tmp_path)
-    assert done.exit_code == 0, done.stderr
-    assert set(json.loads(done.stdout)) == set(report_numbers(some_rows()))
-    assert list(tmp_path.iterdir()) == []
+def test_json_alone_writes_no_file():
+    assert set(recorded("report --json")) == set(report_numbers(some_rows()))
+    assert os.listdir() == []
 
 
-def test_publish_alone_writes_the_snapshot_alone(tmp_path):
-    write_csv(some_rows(), tmp_path / "mine.csv.gz")
-    done = run("mine.csv.gz --publish snapshot", cwd=tmp_path)
-    assert done.exit_code == 0, done.stderr
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.csv.gz", "snapshot"]
-    assert {"README.md", "results.csv"} <= {
-        path.name for path in (tmp_path / "snapshot").iterdir()
-    } & set(NAMES)
+def test_publish_alone_writes_the_snapshot_alone():
+    write_csv(some_rows(), Path("mine.csv.gz"))
+    done("report mine.csv.gz --publish snapshot")
+    assert sorted(os.listdir()) == ["mine.csv.gz", "snapshot"]
+    assert {"README.md", "results.csv"} <= set(os.listdir("snapshot")) & set(NAMES)
 
 
 @pytest.mark.parametrize(
@@ -90,14 +87,10 @@ def test_publish_alone_writes_the_snapshot_alone(tmp_path):
     ],
 )
 def test_a_mistake_is_one_sentence_and_nothing_is_touched(tmp_path, arguments, said):
-    (tmp_path / "mine.html").write_text("mine", encoding="utf-8")
-    (tmp_path / "broken.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    write_csv([], tmp_path / "empty.csv")
-    write_csv(some_rows(), tmp_path / "some.csv")
+    Path("mine.html").write_text("mine", encoding="utf-8")
+    Path("broken.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    write_csv([], Path("empty.csv"))
+    write_csv(some_rows(), Path("some.csv"))
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    done = run(arguments, cwd=tmp_path)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr.startswith("discreet: ")
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert said in refused(f"report {arguments}")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

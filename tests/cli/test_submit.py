@@ -6,10 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from command import refused, run, solving_here
+from command import done, refused, solving_here
 
 import discreet as ds
-from discreet.backends.exchange.files import lift
 from discreet.reports.html import write_report
 from discreet.reports.measurements import read_csv
 from discreet.reports.published import publish
@@ -58,15 +57,14 @@ def place(tmp_path, monkeypatch):
 
 
 def test_from_an_instance_file_to_a_row_on_the_page(place):
-    assert run("export small.toml --study --out files").exit_code == 0
+    done("export small.toml --study --out files")
     good = solved_by_clarabel(place / "files" / f"{HALF}.json")
     (place / "answers" / f"{HALF}.txt").write_text(written(good), encoding="ascii")
     wrong = np.ones(2 * 16)  # a coin: keeps the budget, and is far from the best
     np.savez(place / "answers" / f"{LARGER}.npz", variables=wrong, seconds=0.5)
     problem = ds.problems.paper_single(bins=8, budget=0.0)
     np.savez(place / "answers" / f"{PRIVATE}.npz", estimator=problem.bayes_estimator, seconds=0.125)
-    said = run("submit small.toml answers --name", "Peer 1.2", "--out", "study", "--json")
-    assert said.exit_code == 0, said.stderr
+    said = done("submit small.toml answers --name", "Peer 1.2", "--out", "study", "--json")
     assert "1 of 4 problems of the study have no answer" in said.stderr
     answers = {
         f"{each['problem']} {each['budget_word']}": each
@@ -78,7 +76,7 @@ def test_from_an_instance_file_to_a_row_on_the_page(place):
         "paper-single:bins=16 fraction=0.5": "inaccurate",
     }
     assert [each["stated_seconds"] for each in answers.values()] == [0.25, 0.125, 0.5]
-    assert run("bench study --only bins=8").exit_code == 0
+    done("bench study --only bins=8")
     rows = read_results([place / "study"])
     assert {(row.label, row.status.value) for row in rows if row.certified} == {
         ("tilt", "certified"),
@@ -97,7 +95,7 @@ def test_from_an_instance_file_to_a_row_on_the_page(place):
     assert "the times are as their authors state them" in (
         place / "snapshot" / "README.md"
     ).read_text(encoding="utf-8")
-    assert run("bench study --reference rows.csv.gz").exit_code == 0
+    done("bench study --reference rows.csv.gz")
     assert {row.label for row in read_csv(place / "rows.csv.gz")} == {"tilt", "Peer 1.2 †"}
 
 
@@ -108,7 +106,7 @@ def test_an_answer_given_again_takes_the_place_of_the_first(place):
         path.write_text(
             written(ds.solve(problem).estimator.ravel().tolist(), seconds), encoding="ascii"
         )
-        assert run("submit small.toml answers --name Peer --out study").exit_code == 0
+        done("submit small.toml answers --name Peer --out study")
     (row,) = read_results([place / "study"])
     assert row.seconds == 0.25
     assert row.certified
@@ -123,13 +121,12 @@ def test_the_status_does_not_depend_on_the_duals_of_the_author(place):
         "seconds": 1.0,
     }
     np.savez(place / "answers" / f"{HALF}.npz", **members)
-    assert run("submit small.toml answers --name Peer --out study").exit_code == 0
+    done("submit small.toml answers --name Peer --out study")
 
 
 def test_without_a_certified_answer_the_exit_code_is_1(place):
     (place / "answers" / f"{HALF}.txt").write_text(written([1.0] * 16), encoding="ascii")
-    said = run("submit small.toml answers --name Peer --out study")
-    assert said.exit_code == 1
+    said = done("submit small.toml answers --name Peer --out study", code=1)
     assert "inaccurate" in said.stdout
 
 
@@ -219,4 +216,4 @@ def test_what_cannot_be_done_is_one_sentence(words, name, said, place):
 def test_lifting_undoes_the_scale_of_columns(scale):
     problem = ds.problems.paper_single(bins=8, fraction=0.5)
     scaled = problem.bayes_estimator * scale * (1.0 + np.arange(problem.N))
-    np.testing.assert_allclose(lift(problem, scaled.ravel()), problem.bayes_estimator)
+    np.testing.assert_allclose(ds.lift(problem, scaled.ravel()), problem.bayes_estimator)

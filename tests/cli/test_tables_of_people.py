@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from command import refused, run, solving_here
+from command import done, recorded, refused, run, solving_here, write_table
 
 import discreet as ds
 
@@ -21,22 +21,14 @@ def people(tmp_path, monkeypatch):
     income = np.where(
         rng.normal(size=3000) + 0.5 * (sex == "m") + 0.03 * (age - 50) > 0.0, "high", "low"
     )
-    lines = [
-        "sex,race,age,income",
-        *(f"{s},{r},{a},{i}" for s, r, a, i in zip(sex, race, age, income, strict=True)),
-    ]
-    path = tmp_path / "people.csv"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     solving_here(monkeypatch)
-    return path
+    return write_table(tmp_path / "people.csv", sex=sex, race=race, age=age, income=income)
 
 
 def test_a_table_is_solved_and_its_solution_guesses_for_other_people(people):
     spec = "people.csv:hide=sex,race,guess=income,edges.age=30,50,60,seed=3"
-    found = run(f"solve {spec} --fraction 0.2 --backend tilt --out answer.npz --json")
-    assert found.exit_code == 0, found.stderr
-    record = json.loads(found.stdout)
+    record = recorded(f"solve {spec} --fraction 0.2 --backend tilt --out answer.npz --json")
     assert (record["problem"], record["private_values"], record["outcomes"]) == ("people.csv", 4, 4)
     rule = ds.TableRule("answer.npz")
     assert rule.samples.seed == 3
@@ -50,9 +42,7 @@ def test_parameters_are_those_of_from_frame(people):
         " missing=category use=age,race"
     )
     asked = " ".join(f"--set {each}" for each in parameters.split())
-    found = run(f"solve people.csv {asked} --measure parity-difference --leakage 0.1 --json")
-    assert found.exit_code == 0, found.stderr
-    record = json.loads(found.stdout)
+    record = recorded(f"solve people.csv {asked} --measure parity-difference --leakage 0.1 --json")
     assert (record["measure"], record["budget"], record["outcomes"]) == (
         "parity-difference",
         0.1,
@@ -69,9 +59,9 @@ def test_parameters_are_those_of_from_frame(people):
 def test_other_commands_take_tables_and_spare_them(people):
     spec = "people.csv:hide=sex,guess=income"
     before = people.read_bytes()
-    assert run(f"solve {spec} --out answer.npz").exit_code == 0
-    assert run(f"audit {spec} answer.npz").exit_code == 0
-    assert run(f"verify {spec} answer.npz").exit_code == 0
+    done(f"solve {spec} --out answer.npz")
+    done(f"audit {spec} answer.npz")
+    done(f"verify {spec} answer.npz")
     assert "is an input" in refused(f"solve {spec} --out people.csv --force")
     assert people.read_bytes() == before
 

@@ -1,11 +1,10 @@
 """`discreet verify`: exit codes, JSON, budgets and refusals."""
 
-import json
 import os
 
 import numpy as np
 import pytest
-from command import refused, run
+from command import done, recorded, refused
 
 import discreet as ds
 from discreet import verification
@@ -43,16 +42,13 @@ def folder(tmp_path_factory):
 def test_the_exit_code_says_whether_the_budget_is_kept(folder, solution, budget, code, catalog):
     problem = "paper-single:bins=8" if catalog else str(folder / "model.npz")
     budget = budget or (["--leakage", "0.005"] if catalog else [])
-    result = run(f"verify {problem} {folder / solution}", *budget, "--json")
-    assert result.exit_code == code
-    record = json.loads(result.stdout)
+    record = recorded(f"verify {problem} {folder / solution}", *budget, "--json", code=code)
     assert record["budget_kept"] is (code == 0)
     for name in ("error", "leakage", "deviation", "bracket"):
         assert record[name][0] <= record[name][1]
     assert record["lower_bound"] == record["bracket"][0]
     assert (record["budget"] is None) == ("inf" in budget)
-    words = run(f"verify {problem} {folder / solution}", *budget)
-    assert words.exit_code == code
+    words = done(f"verify {problem} {folder / solution}", *budget, code=code)
     assert ("proven to be kept" if code == 0 else "proven to be exceeded") in words.stdout
 
 
@@ -60,8 +56,8 @@ def test_an_equivocation_is_a_budget_too(folder):
     entropy = ds.problems.paper_single(bins=8, budget=0.0).entropy_x
     problem = str(folder / "model.npz")
     answer = str(folder / "answer.npz")
-    assert run(f"verify {problem} {answer} --equivocation", repr(entropy - 0.0051)).exit_code == 0
-    assert run(f"verify {problem} {answer} --equivocation", repr(entropy - 0.0049)).exit_code == 1
+    done(f"verify {problem} {answer} --equivocation", repr(entropy - 0.0051))
+    done(f"verify {problem} {answer} --equivocation", repr(entropy - 0.0049), code=1)
 
 
 def test_refusals_are_one_sentence(folder):

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from discreet.errors import FileError
+from discreet import FileError
 from discreet.reports.asv_results import read_asv
 
 GRID = [["'tilt'", "'conic'"], ["4", "16"]]

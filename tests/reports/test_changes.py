@@ -1,15 +1,14 @@
 """What `discreet diff` calls a change: facts of accuracy, and times beyond the noise only."""
 
-import json
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from command import refused, run
-from measured import measurement
+from command import done, recorded, refused, run
+from measured import answer
 
-from discreet.backends.solution import Status
+from discreet import Status
 from discreet.reports.difference import bencher_metrics
 from discreet.reports.measurements import write_csv
 from discreet.reports.statistics.changes import changes_between
@@ -27,18 +26,12 @@ def study(seed, *, noise=0.05, control=CONTROL, tasks=20, backends=("tilt", "con
             process = 0.01 * (task + 1) * math.exp(noise / 3.0 * rng.standard_normal())
             samples = process * np.exp(noise * rng.standard_normal(7))
             rows.append(
-                measurement(
+                answer(
+                    backend,
+                    task + 2,
+                    float(np.median(samples[1:])),
                     cell=f"{backend} {task}",
-                    backend=backend,
-                    problem=f"paper-single:bins={task + 2}",
-                    problem_hash=str(task),
-                    upper=0.1,
-                    lower=0.1,
-                    relative_gap=1e-12,
-                    claimed="optimal",
-                    solve_seconds=float(np.median(samples[1:])),
                     samples=tuple(samples.tolist()),
-                    time_limit_seconds=10.0,
                     control_seconds=(control, control),
                 )
             )
@@ -141,9 +134,9 @@ def test_metrics_are_those_of_bencher():
         for metric in measures.values()
     )
     assert trials(rows)[1].wrong
-    wrong = found["tilt on paper-single:bins=2 perfect to 1e-09"]
+    wrong = found["tilt on paper-single:bins=2 fraction=0.5 to 1e-09"]
     assert (wrong["wrong-claim"], wrong["certified"]) == ({"value": 1.0}, {"value": 0.0})
-    latency = found["tilt on paper-single:bins=3 perfect to 1e-09"]["latency"]
+    latency = found["tilt on paper-single:bins=3 fraction=0.5 to 1e-09"]["latency"]
     assert latency["lower_value"] <= latency["value"] <= latency["upper_value"]
     assert latency["value"] == pytest.approx(1e9 * rows[1].solve_seconds)
 
@@ -152,16 +145,15 @@ def test_the_command_writes_markdown_json_and_metrics(tmp_path):
     before, after = tmp_path / "before.csv", tmp_path / "after.csv.gz"
     rows = study(1)
     write_csv(rows, before)
-    assert run(f"diff {before} {before}").exit_code == 0
+    done(f"diff {before} {before}")
     assert "**No change beyond the noise.**" in run(f"diff {before} {before}").stdout
     write_csv([replace(rows[0], **WRONG), *rows[1:]], after)
-    shown = run(f"diff {before} {after}")
-    assert shown.exit_code == 1
+    shown = done(f"diff {before} {after}", code=1)
     assert "**1 wrong, 0 worse, 0 better.**" in shown.stdout
-    line = "| tilt | paper-single:bins=2 perfect | 10⁻⁹ | claims 'optimal': certified → "
+    line = "| tilt | paper-single:bins=2 fraction=0.5 | 10⁻⁹ | claims 'optimal': certified → "
     assert line in shown.stdout
-    record = json.loads(run(f"diff {before} {after} --json").stdout)
+    record = recorded(f"diff {before} {after} --json", code=1)
     assert [each["contestant"] for each in record["wrong"]] == ["tilt"]
     assert (record["worse"], record["better"], record["pairs"]) == ([], [], 40)
-    assert len(json.loads(run(f"diff {before} {after} --format bmf").stdout)) == 40
+    assert len(recorded(f"diff {before} {after} --format bmf", code=1)) == 40
     assert "give markdown or bmf" in refused(f"diff {before} {after} --format xml")

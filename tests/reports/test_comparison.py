@@ -14,15 +14,10 @@ from hypothesis import strategies as st
 from random_laws import random_joint
 from rich.console import Console
 
-from discreet.backends.solution import Status
-from discreet.errors import InputError
+from discreet import InputError, Problem, Status
 from discreet.judge.privacy import PRIVATE_LIMIT
-from discreet.problems import catalog
-from discreet.problems.constraint import LeakageBudget
-from discreet.problems.problem import Problem
-from discreet.reports import tables, wording
-from discreet.reports.compare import Case, run_comparison
-from discreet.reports.measurements import Configuration
+from discreet.problems import LeakageBudget, catalog
+from discreet.reports import Case, Configuration, run_comparison, tables, wording
 from discreet.reports.pictures import gap_figure, leakage_figure, perfect_figure
 from discreet.reports.statistics.claims import claimed_leaks
 from discreet.showing import numerals

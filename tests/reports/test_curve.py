@@ -9,17 +9,10 @@ import math
 
 import numpy as np
 import pytest
-from random_laws import random_joint
 
 import discreet as ds
-from discreet.backends.solution import Status
 from discreet.backends.tilt import rounds
 from discreet.backends.tilt.model import model_of
-
-
-def model(seed, shape):
-    joint = random_joint(seed, *shape, spread=0.5)
-    return ds.Problem.from_joint(joint, 0.0)
 
 
 def grid(curve):
@@ -77,8 +70,8 @@ def test_a_backend_that_fails_leaves_the_envelopes_wide_and_right():
     problem = ds.problems.paper_single(bins=16)
     curve = ds.frontier(problem, points=5, backend="highs")  # serves perfect privacy only
     statuses = {row.budget: row.status for row in curve.rows}
-    assert statuses[0.0] is Status.CERTIFIED
-    assert Status.UNSUPPORTED in statuses.values()
+    assert statuses[0.0] is ds.Status.CERTIFIED
+    assert ds.Status.UNSUPPORTED in statuses.values()
     assert not curve.certified
     truth = ds.solve(problem.with_budget(0.005), "tilt").error_probability
     assert curve.lower(0.005) <= truth <= curve.upper(0.005)

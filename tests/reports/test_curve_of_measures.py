@@ -3,16 +3,16 @@ each end known.
 """
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
 from random_laws import random_joint
+from solving import of_secrets
 
 import discreet as ds
-from discreet.backends.solution import Status
 from discreet.backends.sweep import Sweep
-from discreet.measures import measure_of
-from discreet.measures.measure import Scope
+from discreet.measures import Scope, measure_of
 from discreet.measures.registry import CONDITIONAL, LINEAR, MEASURES
 from discreet.problems.envelope import Scale, envelope_of
 from discreet.reports.curve import IS_CURVE
@@ -21,7 +21,6 @@ from discreet.reports.second_opinion import second_opinion
 # p(x, x', y, z)
 FULL = random_joint(1, 2, 3, 3, 40, spread=0.7)
 JOINT = FULL.sum(axis=0)
-LOSS = ds.Problem.from_joint(JOINT, math.inf).loss
 TEXTS = {"sibson": "sibson:alpha=3", "g-leakage": "g-leakage:gain=[[1,0,0.5],[0,1,0.5],[0,0,1]]"}
 NAMES = [TEXTS.get(name, name) for name in (*MEASURES, *CONDITIONAL)]
 EACH = [text for text in NAMES if measure_of(text).scope is Scope.POSTERIOR]
@@ -33,11 +32,7 @@ def model(text):
 
 
 def two(first, second):
-    secrets = FULL.sum(axis=(1, 2)), FULL.sum(axis=(0, 2))
-    stated = [
-        ds.Constraint(p_xz, *each) for p_xz, each in zip(secrets, (first, second), strict=True)
-    ]
-    return ds.Problem(loss=LOSS, constraints=stated)
+    return of_secrets(FULL, (0, *first), (1, *second))
 
 
 SEVERAL = {
@@ -46,14 +41,12 @@ SEVERAL = {
     "mixed": two((0.01, "sibson:alpha=2"), (0.01, "parity-difference")),
 }
 PROBLEMS = {text: model(text) for text in TOTALS} | SEVERAL
-CURVES = {}
 
 
+@cache
 def traced(name):
     """A curve of twelve points; every law is asked of the same."""
-    if name not in CURVES:
-        CURVES[name] = ds.frontier(PROBLEMS[name], points=12)
-    return CURVES[name]
+    return ds.frontier(PROBLEMS[name], points=12)
 
 
 def levels(curve, budgets):
@@ -105,7 +98,7 @@ def test_points_are_confirmed_by_exact_arithmetic(name):
     sweep = Sweep(problem, "tilt", gap=1e-9)
     for budget in budgets[1:-1:3]:
         solution, _ = sweep.solve(budget)
-        assert solution.status is Status.CERTIFIED
+        assert solution.status is ds.Status.CERTIFIED
         found, faults = second_opinion(solution, 1e-9)
         assert faults == []
         assert found.budget_kept

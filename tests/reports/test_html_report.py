@@ -3,20 +3,19 @@ statistics of what is chosen.
 """
 
 import json
-import math
 import re
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from browser import Tab
-from measured import measurement
+from measured import HOME, ORIGIN, answer, timeout
 
-from discreet.backends.solution import Status
-from discreet.errors import FileError, InputError
+from discreet import FileError, InputError, Status
 from discreet.reports.asv_results import AsvRecord
-from discreet.reports.html import report_numbers, report_page, write_report
+from discreet.reports.html import interactive, report_numbers, report_page, write_report
 from discreet.reports.html.interactive import SCRIPTS, clean_rows
 from discreet.reports.measurements import reference_measurements
 from discreet.reports.pictures import leakage_figure, perfect_figure, precision_figure, tones
@@ -25,7 +24,7 @@ from discreet.showing import numerals
 from discreet.showing.page import MARK
 from discreet.showing.svg import svg
 
-HOME = "/" + "/".join(("home", "someone"))
+FOLDER = Path(interactive.__file__).parent
 SECTIONS = (
     "ranking",
     "claims",
@@ -41,47 +40,30 @@ SECTIONS = (
 )
 
 
-def row(backend, size, seconds, *, ratio=0.5, claimed="optimal", repeat=0):
+def row(backend, size, seconds, *, repeat=0, make=answer, **fields):
     """A row with what the page shows."""
-    status = Status.CERTIFIED if ratio <= 1.0 else Status.VIOLATED_PRIVACY
-    return measurement(
+    return make(
+        backend,
+        size,
+        seconds,
         problem=f"{HOME}/models/multi:sensors={size}",
         entry="paper-multi",
         parameters={"sensors": size},
-        budget_word="fraction=0.5",
-        budget_nats=0.01,
         outcomes=size * size,
-        bayes_leakage_nats=0.02,
-        problem_hash=f"h{size}",
-        backend=backend,
         repeat=repeat,
-        status=status,
         message="words </script> of mine",
-        claimed=claimed,
-        upper=0.2,
-        lower=0.2,
-        relative_gap=1e-12,
-        own_leakage_nats=0.01 * ratio,
-        solve_seconds=seconds,
-        time_limit_seconds=10.0,
         started=f"2026-01-02T03:04:0{repeat}Z",
-        versions={"numpy": "2.0"},
-        machine={"processor": "fast", "host": "secret-host"},
-        commit="abcdef0123456789",
-        traceback=f"File {HOME}/secret.py",
         samples=(9.0, seconds, 1.1 * seconds, 0.9 * seconds),
+        **ORIGIN,
+        **fields,
     )
 
 
 ROWS = [
     *(row("tilt", k, 1e-3 * k**1.5, repeat=repeat) for k in (2, 4, 8, 16, 32) for repeat in (0, 1)),
     *(row("conic", k, 2e-4 * k**3.0, ratio=10.0**k / 1e5) for k in (2, 4, 8, 16, 32)),
-    replace(
-        row("conic", 64, 0.0), status=Status.FAILED, upper=math.inf, lower=-math.inf, claimed=""
-    ),
-    replace(
-        row("slow", 2, 0.0), status=Status.UNSUPPORTED, upper=math.inf, lower=-math.inf, claimed=""
-    ),
+    row("conic", 64, 0.0, make=timeout, status=Status.FAILED),
+    row("slow", 2, 0.0, make=timeout, status=Status.UNSUPPORTED),
 ]
 COMMITS = [
     AsvRecord(
@@ -111,7 +93,8 @@ def test_equal_rows_give_equal_pages_in_any_order():
 
 def test_no_folder_no_name_and_no_traceback_gets_in():
     page = report_page(ROWS)
-    assert not [word for word in ("someone", "secret") if word in page]
+    assert "someone" not in page
+    assert "secret" not in page
 
 
 def test_the_page_names_no_address_but_that_of_svg(shipped):
@@ -128,10 +111,7 @@ def test_words_of_a_row_cannot_end_the_data():
 
 
 def test_every_script_of_the_folder_is_on_the_page_once():
-    import discreet.reports.html.interactive as module
-
-    folder = Path(module.__file__).parent
-    assert sorted(SCRIPTS) == sorted(path.name for path in folder.glob("*.js"))
+    assert sorted(SCRIPTS) == sorted(path.name for path in FOLDER.glob("*.js"))
 
 
 def carried(page):
@@ -163,19 +143,9 @@ def test_no_line_of_a_figure_is_carried_twice():
 
 
 def test_the_scripts_write_no_number_and_know_no_scale():
-    import discreet.reports.html.interactive as module
-
+    words = r"toFixed|toPrecision|toExponential|toLocaleString|Math\.log|Intl\."
     for name in SCRIPTS:
-        text = (Path(module.__file__).parent / name).read_text(encoding="utf-8")
-        assert not re.findall(
-            r"toFixed|toPrecision|toExponential|toLocaleString|Math\.log|Intl\.", text
-        ), name
-
-
-def legend(content):
-    """The names in the legend of a content that has a figure, with their tones."""
-    figure = content.get("figure") if isinstance(content, dict) else None
-    return [(name, tone) for name, _, tone in figure["keys"]] if figure else []
+        assert not re.findall(words, (FOLDER / name).read_text(encoding="utf-8")), name
 
 
 def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path):
@@ -337,25 +307,20 @@ def test_other_backends_are_left_out_and_change_no_number(opened, some):
     screen.view("label=tilt&label=conic%3Asolver%3Dscs")
     shown = screen.numbers()
     names = {"tilt", "conic:solver=scs"}
-    for section in ("performance", "data"):
-        assert {line["contestant"] for line in shown[section]["lines"]} == names
-    for section in ("ranking", "claims", "precision", "failures"):
-        assert shown[section] == [each for each in wanted[section] if each["contestant"] in names]
-    assert shown["means"]["rows"] == [
-        mean for mean in wanted["means"]["rows"] if mean["contestant"] in names
-    ]
-    assert {
-        fit["contestant"] for sweep in shown["sweeps"] for fit in (*sweep["series"], *sweep["fits"])
-    } == names
+    lines = shown["performance"]["lines"], shown["data"]["lines"]
+    fits = (sweep[part] for sweep in shown["sweeps"] for part in ("series", "fits"))
+    assert {each["contestant"] for each in chain(*lines)} == names
+    assert {each["contestant"] for each in chain(*fits)} == names
+    for part in ("ranking", "claims", "precision", "failures"):
+        assert shown[part] == [each for each in wanted[part] if each["contestant"] in names]
+    means = [mean for mean in wanted["means"]["rows"] if mean["contestant"] in names]
+    assert shown["means"]["rows"] == means
     (pair,) = (
         each for each in wanted["agreement"]["pairs"] if {each["first"], each["second"]} == names
     )
     assert screen.cells("#agreement .matrix")[0][2].startswith(
         f"{pair['agreeing']} of {pair['cases']}\n"
     )
-
-
-SHOWN_MARKS = "#{} .stage [data-row]:not([hidden])"
 
 
 def test_clicking_filters_changes_every_number_shown(opened, some):
@@ -368,21 +333,17 @@ def test_clicking_filters_changes_every_number_shown(opened, some):
     left = [each for each in rows if each.family == "random" and each.label != "blahut-arimoto"]
     wanted = report_numbers(left)
     assert tab.inner_text("#shown") == f"{len(left)} of {len(rows)} attempts"
-    shown = screen.cells("#claims .body > .scroll")
-    assert [
-        [r["contestant"], str(r["attempts"]), str(r["claims"]), str(r["true_claims"])]
-        for r in wanted["claims"]
-    ] == [line[:4] for line in shown]
-    assert [line[4] for line in shown] == [
-        numerals.in_words(r["correct_rate"]) for r in wanted["claims"]
+    columns = ("contestant", "attempts", "claims", "true_claims")
+    assert [line[:5] for line in screen.cells("#claims .body > .scroll")] == [
+        [*(str(row[name]) for name in columns), numerals.in_words(row["correct_rate"])]
+        for row in wanted["claims"]
     ]
     assert len(screen.cells("#failures > .body > .scroll")) == sum(
         group["status"] not in ("unsupported", "absent") for group in wanted["failures"]
     )
-    marks = tab.eval_on_selector_all(SHOWN_MARKS.format("claims"), "marks => marks.length")
-    assert marks == len(wanted["leaks"])
-    points = tab.eval_on_selector_all(SHOWN_MARKS.format("precision"), "marks => marks.length")
-    assert points == len(wanted["work_precision"])
+    for section, part in (("claims", "leaks"), ("precision", "work_precision")):
+        marks = tab.query_selector_all(f"#{section} .stage [data-row]:not([hidden])")
+        assert len(marks) == len(wanted[part])
     tab.click("#reset")
     assert tab.inner_text("#shown") == f"{len(rows)} of {len(rows)} attempts"
     assert "#" not in tab.url
@@ -430,8 +391,7 @@ def test_empty_filters_leave_a_sentence_in_every_section(opened):
 
 
 def test_the_row_behind_a_mark_is_told_by_pointer_and_by_keyboard(opened):
-    screen = opened(ROWS)
-    tab = screen.tab
+    tab = opened(ROWS).tab
     tab.locator("#claims .stage svg").scroll_into_view_if_needed()
     tab.locator("#claims .stage .mark").last.hover(force=True)
     assert "×" in tab.inner_text("#tip")
@@ -451,8 +411,7 @@ def test_the_row_behind_a_mark_is_told_by_pointer_and_by_keyboard(opened):
 
 
 def test_everything_is_reached_and_worked_by_keyboard(opened):
-    screen = opened(ROWS)
-    tab = screen.tab
+    tab = opened(ROWS).tab
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.className") == "skip"
     tab.focus("#unfold")

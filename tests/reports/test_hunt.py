@@ -1,6 +1,5 @@
 """The hunt finds a wrong claim, shrinks it while it stays wrong, and writes what reproduces it."""
 
-import json
 import math
 import subprocess
 import sys
@@ -8,17 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from command import refused, run
+from command import recorded, refused, run
 
 import discreet as ds
-from discreet.backends.contract import Options
 from discreet.backends.exchange.files import export_lines
 from discreet.measures import measure_of
+from discreet.reports import Configuration
 from discreet.reports.hunt import findings, search
 from discreet.reports.hunt.candidates import Candidate, drawn, mutated, simpler
 from discreet.reports.hunt.scripts import _FORMULAS, reproduced, script
 from discreet.reports.hunt.search import Find, Progress, Quarry, find_in
-from discreet.reports.measurements import Configuration
 
 MI = measure_of("mutual-information")
 CANDIDATE = Candidate.of(ds.problems.paper_single(bins=6, budget=0.001))
@@ -26,7 +24,7 @@ CANDIDATE = Candidate.of(ds.problems.paper_single(bins=6, budget=0.001))
 
 def quarry(backend, gap=1e-4, **settings):
     configuration = Configuration(backend, settings)
-    return Quarry(configuration, Options(gap, 5.0, settings=settings))
+    return Quarry(configuration, ds.Options(gap, 5.0, settings=settings))
 
 
 @pytest.fixture
@@ -200,7 +198,7 @@ def test_the_command_hunts_resumes_and_says_what_it_found(liar, tmp_path, monkey
     monkeypatch.setattr(search, "hunt", batches)
     line = f"hunt fake-bayes --out {tmp_path / 'out'}"
     assert "relative excess over the budget" in run(line).stdout
-    record = json.loads(run(f"{line} --json").stdout)
+    record = recorded(f"{line} --json")
     assert record["tried"] == 20
     assert record["find"]["outcomes"] == 6
     assert "give one backend" in refused(f"{line} --time 0")

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from measured import measurement
 
 import discreet as ds
-from discreet.backends.solution import Status
 from discreet.errors import FileError
+from discreet.reports import Measurement
 from discreet.reports.measurements import (
     COLUMNS,
-    Measurement,
     Stakes,
     from_record,
     landmarks,
@@ -46,7 +45,7 @@ BY_TYPE = {
     "int": WHOLE,
     "int | None": st.one_of(WHOLE, st.none()),
     "float": OR_UNDEFINED,
-    "Status": st.sampled_from(Status),
+    "Status": st.sampled_from(ds.Status),
     "Mapping[str, Any]": PLAIN,
     "Mapping[str, str]": st.dictionaries(WORD, TEXT, max_size=2),
     "tuple[float, ...]": st.lists(NUMBER, max_size=3).map(tuple),
@@ -222,7 +221,7 @@ def test_derived_values_fail_safe():
     assert not row.answered
     assert row.leakage_over_budget == math.inf
     assert not row.violated
-    assert measurement(upper=0.2, status=Status.VIOLATED_PRIVACY).violated
+    assert measurement(upper=0.2, status=ds.Status.VIOLATED_PRIVACY).violated
     assert not measurement(upper=0.2, own_phi_residual=0.0).violated
     assert measurement(upper=0.2, budget_nats=0.1, own_leakage_nats=0.11).violated
     assert measurement(settings={"solver": "scs"}, backend="conic").label == "conic:solver=scs"

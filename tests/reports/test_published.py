@@ -8,60 +8,19 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
-from measured import measurement
+from measured import HOME, ORIGIN, answer, timeout
 
-from discreet.backends.solution import Status
-from discreet.errors import FileError, InputError
+from discreet import FileError, InputError, Status
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.pictures import leakage_figure, perfect_figure
 from discreet.reports.published import NAMES, publish
 
-HOME = "/" + "/".join(("home", "someone"))
 
-
-def row(
-    backend,
-    size,
-    seconds,
-    *,
-    ratio=0.5,
-    message="",
-    answered=True,
-):
+def row(*given, make=answer, **fields):
     """A row with what a snapshot shows."""
-    found = measurement(
-        problem=f"paper-single:bins={size}",
-        parameters={"bins": size},
-        budget_word="fraction=0.5",
-        budget_nats=0.01,
-        outcomes=size,
-        bayes_leakage_nats=0.02,
-        problem_hash=f"h{size}",
-        backend=backend,
-        status=Status.FAILED,
-        message=message,
-        started="2026-01-02T03:04:05",
-        traceback=f"File {HOME}/secret.py",
-        machine={"processor": "fast", "host": "secret-host"},
-        threads=1,
-        versions={"numpy": "2.0"},
-        commit="abcdef0123456789",
-        solve_seconds=seconds,
-        time_limit_seconds=10.0,
-    )
-    if not answered:
-        return found
-    return replace(
-        found,
-        status=Status.CERTIFIED if ratio <= 1.0 else Status.VIOLATED_PRIVACY,
-        claimed="optimal",
-        upper=0.2,
-        lower=0.2,
-        relative_gap=1e-12,
-        own_leakage_nats=0.01 * ratio,
-    )
+    return make(*given, started="2026-01-02T03:04:05", **ORIGIN, **fields)
 
 
 ROWS = [
@@ -71,7 +30,8 @@ ROWS = [
         "conic",
         10**5,
         2.0,
-        answered=False,
+        make=timeout,
+        status=Status.FAILED,
         message=f"no progress after 12 steps | in {HOME}/x.py",
     ),
 ]

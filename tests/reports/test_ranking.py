@@ -5,7 +5,7 @@ import math
 import pytest
 from measured import measurement
 
-from discreet.backends.solution import Status
+from discreet import Status
 from discreet.reports.statistics.ranking import ranking
 from discreet.reports.statistics.trials import trials
 

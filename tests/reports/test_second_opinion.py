@@ -17,6 +17,18 @@ from discreet.reports.crosscheck.instances import DEFAULT_SIZE, REGIMES, Checked
 from discreet.reports.second_opinion import second_opinion
 
 
+def contradicted(solution, said, **changes):
+    """Whether the second opinion says so of the solution with another verdict."""
+    changed = replace(solution, verdict=replace(solution.verdict, **changes))
+    return any(said in fault for fault in second_opinion(changed, 1e-9)[1])
+
+
+def checked(regime):
+    """An instance of the paper's sensor that is checked in this regime."""
+    problem = ds.problems.paper_single(bins=8, budget=0.01)
+    return CheckedInstance("paper-single:bins=8", "--leakage 0.01", problem, "paper", regime)
+
+
 @pytest.fixture(scope="module")
 def sound():
     return ds.solve(ds.problems.paper_single(bins=8, budget=0.01), "tilt")
@@ -46,10 +58,7 @@ def sound():
     ],
 )
 def test_the_second_opinion_contradicts_what_is_false(sound, change, said):
-    _, faults = second_opinion(
-        replace(sound, verdict=replace(sound.verdict, **change(sound))), 1e-9
-    )
-    assert any(said in fault for fault in faults)
+    assert contradicted(sound, said, **change(sound))
 
 
 @pytest.mark.parametrize(
@@ -75,10 +84,7 @@ def test_the_second_opinion_contradicts_what_is_false(sound, change, said):
 def test_the_second_opinion_contradicts_what_is_false_of_perfect_privacy(change, said):
     private = ds.solve(ds.problems.paper_single(bins=8, budget=0.0), "tilt")
     assert second_opinion(private, 1e-9)[1] == []
-    _, faults = second_opinion(
-        replace(private, verdict=replace(private.verdict, **change(private))), 1e-9
-    )
-    assert any(said in fault for fault in faults)
+    assert contradicted(private, said, **change(private))
 
 
 @pytest.mark.parametrize("share", [1e-14, 1e-13])
@@ -92,10 +98,7 @@ def test_the_second_opinion_takes_a_certificate_within_a_tolerance_at_its_word(s
     assert 0.0 < within.verdict.certificate.private_within < math.inf
     assert second_opinion(within, 1e-9)[1] == []
     tighter = replace(within.verdict.certificate, private_within=0.1 * share)
-    _, faults = second_opinion(
-        replace(within, verdict=replace(within.verdict, certificate=tighter)), 1e-9
-    )
-    assert any("a guess changes p(x)" in fault for fault in faults)
+    assert contradicted(within, "a guess changes p(x)", certificate=tighter)
 
 
 def test_without_python_flint_there_is_no_second_opinion(sound, monkeypatch):
@@ -138,13 +141,7 @@ def test_a_backend_of_the_project_that_fails_is_a_finding(status, message, findi
     ],
 )
 def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(change, said):
-    instance = CheckedInstance(
-        "paper-single:bins=8",
-        "--leakage 0.01",
-        ds.problems.paper_single(bins=8, budget=0.01),
-        "paper",
-        "fraction",
-    )
+    instance = checked("fraction")
     solved = ds.solve(instance.problem, "tilt")
     alter = restated if "own_leakage" in change else replace
     wrong = replace(solved.verdict, certificate=alter(solved.verdict.certificate, **change))
@@ -162,13 +159,7 @@ def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(ch
     [("tiny", ["failure"]), ("fraction 0.5", ["failure", "failure", "accuracy"])],
 )
 def test_where_a_backend_says_that_it_is_unreliable_only_failures_are_findings(regime, kinds):
-    instance = CheckedInstance(
-        "paper-single:bins=8",
-        "--leakage 1e-10",
-        ds.problems.paper_single(bins=8, budget=0.01),
-        "paper",
-        regime,
-    )
+    instance = checked(regime)
     solved = ds.solve(instance.problem, "tilt")
     wide = replace(solved.verdict, certificate=replace(solved.verdict.certificate, lower=0.0))
     outcomes = {

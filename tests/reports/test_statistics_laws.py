@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from measured import measurement
+from measured import answer, timeout
 
-from discreet.backends.solution import Status
+from discreet import Status
+from discreet.reports.html import report_numbers
 from discreet.reports.measurements import reference_measurements
 from discreet.reports.statistics.aggregates import (
     PENALTIES,
@@ -28,7 +29,6 @@ from discreet.reports.statistics.claims import (
     failure_groups,
     reason_of,
 )
-from discreet.reports.statistics.numbers import report_numbers
 from discreet.reports.statistics.profiles import data_profiles, performance_profiles
 from discreet.reports.statistics.scaling import (
     WIDEST,
@@ -42,43 +42,11 @@ from discreet.reports.statistics.trials import comparable, control_of, trials
 TIMES = st.floats(1e-6, 1e3)
 
 
-def measured(
-    backend="tilt",
-    size=8,
-    seconds=1.0,
-    *,
-    certified=True,
-    **fields,
-):
-    """A row with the given numbers, certified or timed out."""
-    given = {
-        "problem": f"paper-single:bins={size}",
-        "parameters": {"bins": size},
-        "budget_word": "budget=0.01",
-        "budget_nats": 0.01,
-        "outcomes": size,
-        "problem_hash": f"h{size}",
-        "backend": backend,
-        "status": Status.CERTIFIED if certified else Status.TIMED_OUT,
-        "solve_seconds": seconds,
-        "time_limit_seconds": 10.0,
-    }
-    if certified:
-        given |= {
-            "claimed": "optimal",
-            "upper": 0.2,
-            "lower": 0.2,
-            "relative_gap": 1e-12,
-            "own_leakage_nats": 0.005,
-        }
-    return measurement(**given | fields)
-
-
 @st.composite
 def studies(draw):
     """Rows of up to three backends on up to five sizes, some failed."""
     return [
-        measured(backend, size, draw(TIMES), certified=draw(st.booleans()))
+        draw(st.sampled_from([answer, timeout]))(backend, size, draw(TIMES))
         for backend in draw(st.sampled_from([("a",), ("a", "b"), ("a", "b", "c")]))
         for size in range(2, 2 + draw(st.integers(1, 5)))
     ]
@@ -108,10 +76,10 @@ def test_a_shifted_geometric_mean_lies_between_the_ends_and_below_the_arithmetic
 
 def test_failures_are_infinite_and_stay_in_the_number_of_tasks():
     rows = [
-        measured("a", 2, 1.0),
-        measured("a", 4, certified=False),
-        measured("b", 2, 3.0),
-        measured("b", 4, 5.0),
+        answer("a", 2, 1.0),
+        timeout("a", 4),
+        answer("b", 2, 3.0),
+        answer("b", 4, 5.0),
     ]
     a, b = data_profiles(trials(rows))
     assert (a.at, a.shares, a.tasks) == ((1.0,), (0.5,), 2)
@@ -120,26 +88,26 @@ def test_failures_are_infinite_and_stay_in_the_number_of_tasks():
 
 def test_what_was_not_tried_is_neither_success_nor_failure():
     rows = [
-        measured("a", 2),
-        measured("b", 2, certified=False, status=Status.UNSUPPORTED),
-        measured("b", 4, 2.0),
+        answer("a", 2),
+        timeout("b", 2, status=Status.UNSUPPORTED),
+        answer("b", 4, 2.0),
     ]
     found = trials(rows)
     assert [mean.failures for mean in means(found)] == [0] * 8
 
 
 def test_one_repeat_that_fails_fails_the_trial():
-    (trial,) = trials([measured(repeat=0), measured(repeat=1, certified=False)])
+    (trial,) = trials([answer(repeat=0), timeout(repeat=1)])
     assert not trial.success
     assert trial.cost == math.inf
 
 
 def test_means_charge_failures_by_the_limit_and_show_what_all_solved():
     rows = [
-        measured("a", 2, 1.0),
-        measured("a", 4, certified=False),
-        measured("b", 2, 2.0),
-        measured("b", 4, 2.0),
+        answer("a", 2, 1.0),
+        timeout("a", 4),
+        answer("b", 2, 2.0),
+        answer("b", 4, 2.0),
     ]
     found = trials(rows)
     shift = fitting_shift(found)
@@ -158,39 +126,37 @@ def test_means_charge_failures_by_the_limit_and_show_what_all_solved():
 
 
 def test_the_noise_floor_is_one_for_equal_repeats_and_nan_without():
-    assert noise_floor(trials([measured(samples=(9.0, 1.0, 1.0))])) == 1.0
-    assert noise_floor(trials([measured(samples=(9.0, 1.0, 2.0))])) == 2.0
-    assert math.isnan(noise_floor(trials([measured()])))
+    assert noise_floor(trials([answer(samples=(9.0, 1.0, 1.0))])) == 1.0
+    assert noise_floor(trials([answer(samples=(9.0, 1.0, 2.0))])) == 2.0
+    assert math.isnan(noise_floor(trials([answer()])))
 
 
-def beside(*control, **fields):
+def beside(*control, make=answer, **fields):
     """A row that ran on a cluster, with the seconds of its control."""
-    return measured(
-        executor="dask", host="node", cells_at_once=4, control_seconds=control, **fields
-    )
+    return make(executor="dask", host="node", cells_at_once=4, control_seconds=control, **fields)
 
 
 def test_a_shared_time_counts_where_its_control_stayed_within_five_percent():
-    alone = [measured(size=size, executor="local", control_seconds=(0.9, 1.1)) for size in (2, 4)]
+    alone = [answer(size=size, executor="local", control_seconds=(0.9, 1.1)) for size in (2, 4)]
     assert control_of([*alone, beside(9.0, 9.0)]) == 1.0
-    assert comparable(measured(), math.nan)  # it ran alone, before there was a control
+    assert comparable(answer(), math.nan)  # it ran alone, before there was a control
     assert comparable(beside(0.96, 1.04), 1.0)
     assert not comparable(beside(0.96, 1.06), 1.0)
     assert not comparable(beside(0.94, 1.0), 1.0)
     assert not comparable(beside(), 1.0)
     # Nothing tells how fast alone is.
-    assert not comparable(beside(1.0, 1.0), control_of([measured(), beside(1.0, 1.0)]))
+    assert not comparable(beside(1.0, 1.0), control_of([answer(), beside(1.0, 1.0)]))
     # None ran alone.
     assert control_of([beside(2.0, 2.0), beside(2.0, 4.0), beside(1.0, 1.0)]) == 2.0
     assert math.isnan(
-        control_of([measured(submitted="sha256:0", executor="local", control_seconds=(1.0, 1.0))])
+        control_of([answer(submitted="sha256:0", executor="local", control_seconds=(1.0, 1.0))])
     )
 
 
 def test_what_is_not_comparable_counts_by_its_answer_and_not_by_its_time():
     control = {"executor": "local", "control_seconds": (1.0, 1.0)}
-    rows = [measured(name, size, 5.0, **control) for name in ("a", "b") for size in (2, 4)]
-    rows += [measured("a", 8, 5.0, **control), beside(1.5, 1.0, backend="b", size=8, seconds=0.1)]
+    rows = [answer(name, size, 5.0, **control) for name in ("a", "b") for size in (2, 4)]
+    rows += [answer("a", 8, 5.0, **control), beside(1.5, 1.0, backend="b", size=8, seconds=0.1)]
     numbers = report_numbers(rows)
     assert numbers["summary"]["certified_tasks"] == 3
     assert [record["true_claims"] for record in numbers["claims"]] == [3, 3]
@@ -226,12 +192,12 @@ def test_what_is_not_comparable_counts_by_its_answer_and_not_by_its_time():
 
 def test_exclusive_repeats_of_a_trial_tell_its_time():
     rows = [
-        measured(seconds=3.0, executor="local"),
+        answer(seconds=3.0, executor="local"),
         beside(1.0, 1.0, seconds=9.0, repeat=1, samples=(9.0, 9.0)),
     ]
     (trial,) = trials(rows)
     assert (len(trial.rows), trial.seconds, trial.timings) == (2, 3.0, (3.0,))
-    (failed,) = trials([rows[0], beside(1.0, 1.0, repeat=1, certified=False)])
+    (failed,) = trials([rows[0], beside(1.0, 1.0, repeat=1, make=timeout)])
     assert not failed.success
 
 
@@ -259,10 +225,10 @@ def test_words_claim_success_or_nothing(word, solved):
 def test_the_correct_rate_counts_claims_only():
     broke = {"status": Status.VIOLATED_PRIVACY, "own_leakage_nats": 0.04}
     rows = [
-        measured(),
-        measured(size=4, **broke),
-        measured(size=6, claimed="stalled"),
-        measured(size=9, certified=False),
+        answer(),
+        answer(size=4, **broke),
+        answer(size=6, claimed="stalled"),
+        timeout(size=9),
     ]
     (record,) = claim_records(rows)
     assert (
@@ -288,15 +254,13 @@ def test_a_certified_answer_of_the_shipped_results_was_nearly_always_claimed():
 
 def test_work_is_shown_at_the_gap_achieved():
     rows = [
-        measured(relative_gap=1e-12),
-        measured(repeat=1, relative_gap=1e-10),
-        measured(size=3, certified=False),
+        answer(relative_gap=1e-12),
+        answer(repeat=1, relative_gap=1e-10),
+        timeout(size=3),
     ]
     (point,) = report_numbers(rows)["work_precision"]
     assert (point["asked"], point["achieved"], point["seconds"]) == (1e-9, 1e-10, 1.0)
-    (line,) = report_numbers([*rows, measured(size=4, seconds=3.0, relative_gap=1e-11)])[
-        "precision"
-    ]
+    (line,) = report_numbers([*rows, answer(size=4, seconds=3.0, relative_gap=1e-11)])["precision"]
     assert line == {
         "contestant": "tilt",
         "answers": 2,
@@ -307,7 +271,7 @@ def test_work_is_shown_at_the_gap_achieved():
 
 
 def sweep(name, costs):
-    return [measured(name, 10 ** (k + 1), cost) for k, cost in enumerate(costs)]
+    return [answer(name, 10 ** (k + 1), cost) for k, cost in enumerate(costs)]
 
 
 def test_exponents_are_fitted_above_the_floor_and_crossovers_lie_where_the_lines_meet():
@@ -333,7 +297,7 @@ brackets = st.tuples(st.floats(0, 1), st.floats(0, 1)).map(sorted)
 
 @given(st.lists(brackets, min_size=2, max_size=5))
 def test_brackets_around_one_optimum_agree_and_disjoint_ones_do_not(ends):
-    rows = [measured(f"b{k}", lower=low, upper=high) for k, (low, high) in enumerate(ends)]
+    rows = [answer(f"b{k}", lower=low, upper=high) for k, (low, high) in enumerate(ends)]
     for pair in agreements(rows):
         one = rows[int(pair.first[1:])]
         other = rows[int(pair.second[1:])]
@@ -344,16 +308,16 @@ def test_brackets_around_one_optimum_agree_and_disjoint_ones_do_not(ends):
 
 
 def test_a_vacuous_bracket_agrees_with_nobody():
-    good = measured("a", lower=0.2, upper=0.2)
+    good = answer("a", lower=0.2, upper=0.2)
     unsure = {"bayes_error": 0.1, "constant_error": 0.5, "status": Status.INACCURATE}
     for lower, upper, gap in ((0.1, 0.5, 0.8), (0.15, 0.4, 0.625), (0.05, 0.6, 0.4)):
-        bad = replace(measured("b", lower=lower, upper=upper), relative_gap=gap, **unsure)
+        bad = replace(answer("b", lower=lower, upper=upper), relative_gap=gap, **unsure)
         assert agreements([good, bad]) == ()
         assert (
             len(agreements([good, bad, replace(bad, lower=0.19, upper=0.25, relative_gap=0.24)]))
             == 1
         )
-    wrong = replace(measured("b", lower=0.3, upper=0.9), relative_gap=2 / 3, **unsure)
+    wrong = replace(answer("b", lower=0.3, upper=0.9), relative_gap=2 / 3, **unsure)
     assert not agreements([good, wrong])[0].agree  # at least one proof is wrong
 
 
@@ -366,9 +330,9 @@ def test_pairs_are_summed_up_over_the_cases_both_answered():
         ("a", 4): (0.1, 0.2),
     }
     rows = [
-        measured(name, size, lower=low, upper=high) for (name, size), (low, high) in bounds.items()
+        answer(name, size, lower=low, upper=high) for (name, size), (low, high) in bounds.items()
     ]
-    (pair,) = summarise(agreements([*rows, measured("b", 4, certified=False)]))
+    (pair,) = summarise(agreements([*rows, timeout("b", 4)]))
     assert (pair.first, pair.second, pair.cases, pair.agreeing) == ("a", "b", 2, 1)
     assert pair.largest_difference == pytest.approx(0.1)
 
@@ -379,9 +343,9 @@ def test_at_budget_zero_brackets_are_compared_only_where_one_lower_bound_holds_f
         agree.
         """
         low = 0.2 - 2e-15
-        first = measured("a", budget_nats=budget, private_within=one)
+        first = answer("a", budget_nats=budget, private_within=one)
         (pair,) = agreements(
-            [first, measured("b", budget_nats=budget, lower=low, upper=low, private_within=other)]
+            [first, answer("b", budget_nats=budget, lower=low, upper=low, private_within=other)]
         )
         return pair.agree
 
@@ -400,11 +364,8 @@ def test_an_exponent_whose_interval_says_nothing_is_not_told():
 
 
 def test_the_same_sentence_with_other_numbers_is_one_reason_and_paths_are_left_out():
-    rows = [
-        measured(size=k, certified=False, message=f"stopped after {k}.5 s in /tmp/someone/x.py")
-        for k in (2, 3)
-    ]
+    rows = [timeout(size=k, message=f"stopped after {k}.5 s in /tmp/someone/x.py") for k in (2, 3)]
     (group,) = failure_groups(rows)
-    assert (group.count, group.example) == (2, "paper-single:bins=2 budget=0.01")
+    assert (group.count, group.example) == (2, "paper-single:bins=2 fraction=0.5")
     assert "someone" not in reason_of(rows[0])
     assert reason_of(rows[0]).startswith("stopped after # s")

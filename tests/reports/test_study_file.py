@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import characters
 
-from discreet.backends.contract import Kind, Regime
-from discreet.backends.registry import backend_names, load_backend
-from discreet.errors import FileError, InputError
+from discreet import FileError, InputError
+from discreet.backends import Kind, Regime, backend_names, load_backend
 from discreet.measures.registry import CONDITIONAL, MEASURES
 from discreet.problems.catalog import entries
 from discreet.problems.catalog.registry import FAMILIES
@@ -42,27 +41,35 @@ reason = "for the test"
 """
 
 
+def cells_in(text=GOOD):
+    return cells_of(parse_study(text, "small.toml")).cells
+
+
+def keys_in(text=GOOD):
+    return {cell.key for cell in cells_in(text)}
+
+
 def changed(old, new):
     assert old in GOOD
     return GOOD.replace(old, new, 1)
 
 
 def test_lists_multiply_and_reach_is_a_reason():
-    work = cells_of(parse_study(GOOD, "small.toml"))
-    assert len(work.cells) == 2 * 2 * 2 * 2
-    assert len({cell.key for cell in work.cells}) == len(work.cells)
-    out = [cell for cell in work.cells if cell.skipped]
+    cells = cells_in()
+    assert len(cells) == len(keys_in()) == 2 * 2 * 2 * 2
+    out = [cell for cell in cells if cell.skipped]
     assert {(cell.configuration.label, cell.instance.problem.N, cell.skipped) for cell in out} == {
         ("conic:solver=scs", 8, "conic:solver=scs is not tried above 4 outcomes: for the test")
     }
-    scs = next(cell for cell in work.cells if cell.configuration.backend == "conic")
+    scs = next(cell for cell in cells if cell.configuration.backend == "conic")
     assert scs.settings == {"solver": "scs", "tolerance": 1e-10}
     assert scs.configuration.settings == {"solver": "scs"}
     assert "scs" in scs.versions
 
 
 def test_the_same_study_is_the_same_cells_in_the_same_order():
-    first, again = (cells_of(parse_study(GOOD, "small.toml")).cells for _ in range(2))
+    first = cells_in()
+    again = cells_in()
     assert [cell.key for cell in first] == [cell.key for cell in again]
     assert [cell.repeat for cell in first] == [0] * 8 + [1] * 8
     assert [cell.title for cell in first[:8]] != [cell.title for cell in first[8:]]
@@ -79,17 +86,15 @@ def test_the_same_study_is_the_same_cells_in_the_same_order():
     ],
 )
 def test_what_changes_a_number_changes_the_key(old, new):
-    before = {cell.key for cell in cells_of(parse_study(GOOD, "a")).cells}
-    after = {cell.key for cell in cells_of(parse_study(changed(old, new), "a")).cells}
-    assert after != before
+    assert keys_in(changed(old, new)) != keys_in()
 
 
 def test_a_changed_version_is_another_cell(monkeypatch):
     from discreet.reports.study import cells
 
-    before = {cell.key for cell in cells_of(parse_study(GOOD, "a")).cells}
+    before = keys_in()
     monkeypatch.setattr(cells, "versions", lambda backend, settings, environment: {"python": "4.0"})
-    assert not before & {cell.key for cell in cells_of(parse_study(GOOD, "a")).cells}
+    assert not before & keys_in()
 
 
 def test_names_joined_by_a_comma_take_the_same_value_and_grids_are_logarithmic():
@@ -99,7 +104,7 @@ def test_names_joined_by_a_comma_take_the_same_value_and_grids_are_logarithmic()
         'problem = "dirichlet:N=20"\nbudgets = ["own"]\n'
         'parameters = { "n,m" = [2, 3], seed = {from = 1, to = 100, points = 3} }',
     )
-    found = {cell.instance.words for cell in cells_of(parse_study(text, "a")).cells}
+    found = {cell.instance.words for cell in cells_in(text)}
     assert found == {
         f"dirichlet:N=20,n={k},m={k},seed={seed}" for k in (2, 3) for seed in (1, 10, 100)
     }
@@ -112,7 +117,7 @@ def test_the_measure_is_a_parameter_and_a_row_says_who_does_not_serve_it():
     text = text.replace('name = "tilt"', 'name = "highs"').replace(
         "outcomes_above", "unknowns_above"
     )
-    cells = [cell for cell in cells_of(parse_study(text, "a")).cells if cell.repeat == 0]
+    cells = [cell for cell in cells_in(text) if cell.repeat == 0]
     asked = {
         (each.configuration.backend, str(each.instance.problem.measure), each.instance.budget_word)
         for each in cells
@@ -173,7 +178,7 @@ def test_what_a_problem_refuses_names_the_instance(old, new, said):
     if "sigma" in new or "[[instances]]" in new:
         text = text.replace("parameters = { bins = [4, 8] }\n", "")
     with pytest.raises(InputError, match=said):
-        cells_of(parse_study(text, "small.toml"))
+        cells_in(text)
 
 
 @given(st.text(characters, max_size=40), st.integers(0, len(GOOD)))
@@ -193,7 +198,7 @@ def test_any_text_is_a_study_or_refused(junk, place):
 
 
 def test_only_picks_by_title_and_says_when_nothing_fits():
-    cells = cells_of(parse_study(GOOD, "a")).cells
+    cells = cells_in()
     assert {cell.configuration.label for cell in choose(cells, ["tilt", "bins=4"])} == {"tilt"}
     with pytest.raises(InputError, match="'bins=5'"):
         choose(cells, ["bins=5"])

@@ -4,19 +4,15 @@ says what happened.
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import fake_backends
 import pytest
-from command import environment, run, solving_here
+from command import run, solving_here, start
 from waiting import within
 
-from discreet import verification
-from discreet.backends.solution import Status
-from discreet.errors import FileError, InputError
+from discreet import FileError, InputError, Status, verification
 from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study
 from discreet.reports.study.runner import measure, run_cells
@@ -72,6 +68,10 @@ def trial(monkeypatch):
     monkeypatch.setattr("discreet.backends.isolated.GRACE_SECONDS", 0.1)
 
 
+def cells_in(text=DETERMINISTIC):
+    return cells_of(parse_study(text, "study.toml")).cells
+
+
 def outcome(row):
     """What does not depend on the clock."""
     return (
@@ -88,8 +88,7 @@ def outcome(row):
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX")
 def test_killed_and_resumed_equals_uninterrupted(tmp_path, monkeypatch):
-    study = parse_study(DETERMINISTIC, "kill.toml")
-    cells = cells_of(study).cells
+    cells = cells_in()
     solving_here(monkeypatch)
     with Store(tmp_path / "whole") as store:
         run_cells(cells, store, {})
@@ -97,24 +96,21 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, monkeypatch):
     assert len(whole) == 8
     (tmp_path / "kill.toml").write_text(DETERMINISTIC)
     folder = tmp_path / "killed"
-    command = ["bench", str(tmp_path / "kill.toml"), "--out", str(folder)]
-    killed = subprocess.Popen(
-        [sys.executable, "-m", "discreet", *command],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(),
-    )  # fmt: skip
+    line = f"bench {tmp_path / 'kill.toml'} --out {folder}"
+    killed = start(line, {})
     assert within(30, lambda: any((folder / "cells").glob("[!.]*.parquet")))
     killed.send_signal(signal.SIGKILL)
-    assert killed.wait() == -signal.SIGKILL
+    killed.communicate()
+    assert killed.returncode == -signal.SIGKILL
     kept = {row.cell for row in rows(folder)}
     assert 1 <= len(kept) < 8
-    assert f'"measured": {8 - len(kept)}' in run(*command, "--json").stdout
+    assert f'"measured": {8 - len(kept)}' in run(f"{line} --json").stdout
     assert list(map(outcome, rows(folder))) == list(map(outcome, whole))
 
 
 def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path, ticking):
-    study = parse_study(FAKES, "fakes.toml")
     with Store(tmp_path) as store:
-        summary = run_cells(cells_of(study).cells, store, {})
+        summary = run_cells(cells_in(FAKES), store, {})
     by_backend = {row.backend: row for row in rows(tmp_path)}
     assert {name: row.status for name, row in by_backend.items()} == {
         "fake-raises": Status.FAILED,
@@ -138,7 +134,7 @@ def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path, tic
 
 
 def test_a_certified_row_is_verified(monkeypatch):
-    cell = cells_of(parse_study(DETERMINISTIC, "t")).cells[0]
+    cell = cells_in()[0]
     solving_here(monkeypatch)
     row = measure(cell)
     assert (row.status, row.contradictions) == (Status.CERTIFIED, 0)
@@ -147,7 +143,7 @@ def test_a_certified_row_is_verified(monkeypatch):
 
 
 def test_a_skip_is_a_row_that_ran_nothing():
-    cells = cells_of(parse_study(DETERMINISTIC, "kill.toml")).cells
+    cells = cells_in()
     row = measure(next(cell for cell in cells if cell.skipped))
     assert row.status is Status.UNSUPPORTED
     assert row.message == "highs is not tried above 3 outcomes: for the test"
@@ -157,9 +153,7 @@ def test_a_skip_is_a_row_that_ran_nothing():
 
 def test_a_setting_of_bad_value_names_the_cell():
     text = FAKES.replace('name = "fake-raises"', 'name = "tilt"\nsettings = { threads = "tiny" }')
-    cell = next(
-        c for c in cells_of(parse_study(text, "x")).cells if c.configuration.backend == "tilt"
-    )
+    cell = next(cell for cell in cells_in(text) if cell.configuration.backend == "tilt")
     with pytest.raises(
         InputError,
         match=r"tilt:threads=tiny on paper-single fraction=0.5, default: .*'tiny'",
@@ -168,7 +162,7 @@ def test_a_setting_of_bad_value_names_the_cell():
 
 
 def test_a_full_temporary_folder_is_one_sentence_and_keeps_what_is_done(tmp_path, monkeypatch):
-    cells = cells_of(parse_study(DETERMINISTIC, "kill.toml")).cells
+    cells = cells_in()
     with Store(tmp_path) as store:
         run_cells(cells[:2], store, {})
 

@@ -10,7 +10,7 @@ import pytest
 from command import files_limited_to
 from measured import measurement
 
-from discreet.errors import FileError
+from discreet import FileError
 from discreet.reports.study.store import Store, query, rows
 
 pytest.importorskip("duckdb")

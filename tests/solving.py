@@ -1,0 +1,43 @@
+"""Problems of random laws for tests, under a share of what their Bayes rule leaks, and answers that
+have to be certified.
+"""
+
+import math
+
+import discreet as ds
+
+__all__ = ["at_share", "certified", "of_secrets", "under"]
+
+
+def at_share(problem, share, unbounded=1.0):
+    """The problem with a budget of this share of what its Bayes rule leaks, or of `unbounded` nats
+    where that is infinite.
+    """
+    leaked = problem.bayes_leakage
+    return problem.with_budget(share * (leaked if math.isfinite(leaked) else unbounded))
+
+
+def under(joint, measure, share, unbounded=1.0):
+    """The problem of a law p(x, y, z) under such a budget of a measure."""
+    return at_share(ds.Problem.from_joint(joint, math.inf, measure=measure), share, unbounded)
+
+
+def of_secrets(joint, *constraints):
+    """The problem of a law p(x, x', y, z); each constraint says whose it is, 0 for X, 1 for X' and
+    2 for X given Y, then its budget and perhaps its measure.
+    """
+    secrets = (
+        joint.sum(axis=(1, 2)),
+        joint.sum(axis=(0, 2)),
+        joint.sum(axis=1).transpose(1, 0, 2),
+    )
+    stated = [ds.Constraint(secrets[which], *limit) for which, *limit in constraints]
+    loss = ds.Problem.from_joint(joint.sum(axis=0), 0.0).loss
+    return ds.Problem(loss=loss, constraints=stated)
+
+
+def certified(problem, backend="auto", **options):
+    """The solution, whose status is certified."""
+    found = ds.solve(problem, backend, **options)
+    assert found.status is ds.Status.CERTIFIED, found
+    return found
