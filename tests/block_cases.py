@@ -13,8 +13,6 @@ from discreet.problems import catalog
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.outcomes import CHUNK_OUTCOMES, ArrayBlocks
 
-__all__ = ["ADVERSARIAL", "HARD", "Watched", "in_blocks", "random_problem", "together", "watched"]
-
 
 def in_blocks(problem, size=97):
     return replace(BlockProblem.of(problem), blocks=ArrayBlocks(problem.p_xz, problem.loss, size))

@@ -12,20 +12,6 @@ import mpmath
 import numpy as np
 from flint import fmpq
 
-__all__ = [
-    "bound",
-    "distance",
-    "dot",
-    "error_probability",
-    "leakage",
-    "perfect_privacy_optimum",
-    "rational",
-    "rationals",
-    "real",
-    "support",
-    "total",
-]
-
 mpmath.mp.dps = 120
 
 Rows = list[list[Fraction]]

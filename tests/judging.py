@@ -17,8 +17,6 @@ from discreet.numerics.tilted_losses import in_order_losses
 from discreet.problems.laws import Law
 from discreet.problems.rule import Matrix
 
-__all__ = ["Repaired", "certify_rule", "lower_bound", "repaired", "restated"]
-
 
 class Repaired(NamedTuple):
     """A feasible estimator, its law and error probability, and the share of another estimator that

@@ -3,8 +3,6 @@
 from discreet.backends.solution import Status
 from discreet.reports.measurements import Measurement
 
-__all__ = ["measurement"]
-
 
 def measurement(**fields):
     """A certified attempt without an answer, with other values of some fields."""

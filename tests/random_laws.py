@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 
-__all__ = ["random_columns", "random_joint"]
-
 
 def random_joint(seed, *shape, spread=1.0):
     """A law of this shape with total 1, from Dirichlet entries: small spreads are uneven.

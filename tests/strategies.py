@@ -17,19 +17,6 @@ from hypothesis import strategies as st
 
 from discreet.problems.problem import Problem
 
-__all__ = [
-    "anything",
-    "budgets",
-    "characters",
-    "estimators",
-    "finite_tilts",
-    "garbage",
-    "joints",
-    "problems",
-    "tilts",
-    "vectors",
-]
-
 characters = st.characters(exclude_categories=["Cs"])
 """All that UTF-8 encodes. That is also the default of `st.text`, which takes a second to try every
 code point first.

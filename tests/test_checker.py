@@ -14,11 +14,11 @@ import shutil
 import subprocess
 import sys
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 from browser import Tab
+from checkout import DOCS, text_of
 
 import discreet as ds
 from discreet.cli.compare import DEFAULT_CASES
@@ -28,8 +28,7 @@ from discreet.reports import notation
 
 pytestmark = pytest.mark.gate
 
-ROOT = Path(__file__).resolve().parents[1]
-FOLDER = ROOT / "docs" / "check"
+FOLDER = DOCS / "check"
 CHECKED = (
     "mutual-information",
     "total-variation",
@@ -446,10 +445,10 @@ def test_files_are_dropped_in_any_order(page, tmp_path):
 
 
 def test_the_pages_and_the_checker_name_the_same_measures():
-    script = (FOLDER / "checker.js").read_text(encoding="utf-8")
+    script = text_of(FOLDER / "checker.js")
     assert len(script.splitlines()) <= 500
     assert not re.search(r"\b(import|require|fetch)\b *\(", script)
     names = set(re.findall(r'^  "([\w-]+)": ', script, re.MULTILINE))
     assert names == {*CHECKED, "conditional-mutual-information"}
-    words = (ROOT / "docs" / "how-to" / "verify-a-solution.md").read_text(encoding="utf-8")
+    words = text_of("docs/how-to/verify-a-solution.md")
     assert all(f"`{name}`" in words for name in CHECKED)

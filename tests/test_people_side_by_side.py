@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from checkout import text_of
 
 pytestmark = pytest.mark.gate
 
@@ -40,7 +41,7 @@ def test_one_split_end_to_end(load, tmp_path):
         assert note == "constant" or float(note.removeprefix("lottery of ")) > 0.5
     assert named["ThresholdOptimizer", "aware", "equalized odds"].seconds > 0.0
     report.write(tmp_path / "people", rows)
-    page = (tmp_path / "people.md").read_text(encoding="utf-8")
+    page = text_of(tmp_path / "people.md")
     assert "On the fitted law 0 of " in page
     assert "kept in 2 of 2 splits" in page
     assert (tmp_path / "people-parity.svg").exists()
@@ -50,7 +51,7 @@ def test_one_split_end_to_end(load, tmp_path):
     assert (
         main.main(["--only", "diabetes", "--splits", "1", "--out", str(tmp_path / "people")]) == 0
     )
-    assert (tmp_path / "people.md").read_text(encoding="utf-8") == page
+    assert text_of(tmp_path / "people.md") == page
     # some rows are made anew, and the others stay
     again = ["--again", "--method", "plain", "--method", "discreet"]
     assert (
@@ -90,7 +91,7 @@ def test_the_seldonian_engine_joins_where_it_is_installed(load, monkeypatch, tmp
     assert rows[0].difference == 0.0
     assert (rows[1].error, rows[1].note) == (None, "no solution")
     report.write(tmp_path / "people", rows)
-    page = (tmp_path / "people.md").read_text(encoding="utf-8")
+    page = text_of(tmp_path / "people.md")
     assert "The Seldonian engine returns a model in 1 of 2 splits" in page
     assert "| Seldonian engine, promised (1 of 2 splits) | blind |" in page
     [many] = split.rows_of(tables.modechoice(None), 0, [place])

@@ -7,12 +7,13 @@ here, with NumPy only; the package is tested against them and is never their sou
 import itertools
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from checkout import text_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from random_laws import random_columns, random_joint
 from scipy.special import logsumexp
 
@@ -88,7 +89,7 @@ WORDS = (
 
 
 def test_a_letter_is_introduced_only_where_the_page_says():
-    page = (Path(__file__).resolve().parents[1] / "docs" / "theory.md").read_text(encoding="utf-8")
+    page = text_of("docs/theory.md")
     sections = dict(enumerate(re.split(r"^## \d+\. ", page, flags=re.MULTILINE)))
     letters = re.findall(
         r"^\| \$(\\?\w+)\$ \| .* \| ([\d, ]+) \|$",
@@ -352,7 +353,7 @@ def test_the_bounds_of_several_constraints_add_up():
     found = feasible_for(tilt, multiplier, problem.p_x, problem.terms)
     lowered = tilt - found[0]
     for group in (slice(0, 3), slice(3, 5), slice(5, 7)):  # one shift for each group and guess
-        np.testing.assert_allclose(lowered[:, group] - lowered[:, group][:, :1], 0.0, atol=1e-15)
+        assert_allclose(lowered[:, group] - lowered[:, group][:, :1], 0.0, atol=1e-15)
     tilted = loss + found[0] @ problem.p_xz
     by_hand = tilted.min(axis=0).sum() - 0.2 * 0.01 - 0.3 * 0.002
     anything = certify(problem, problem.bayes_estimator, tilt, multiplier).certificate

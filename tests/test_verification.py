@@ -20,6 +20,7 @@ import pytest
 import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from random_laws import random_columns, random_joint
 
 import discreet as ds
@@ -137,8 +138,8 @@ def test_a_joint_tensor_means_the_doubles_that_are_solved(joint, seed, total):
         a = a / nearest
         loss = loss / nearest
     problem = Problem.from_joint(joint, 1.0)
-    np.testing.assert_array_equal(problem.p_xz, a)
-    np.testing.assert_array_equal(problem.loss, loss)
+    assert_array_equal(problem.p_xz, a)
+    assert_array_equal(problem.loss, loss)
     found = verify({"joint": joint, "budget": 1.0}, estimator)
     assert found == verify(problem, estimator)
     assert close(

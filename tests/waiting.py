@@ -6,8 +6,6 @@ took.
 
 import time
 
-__all__ = ["within"]
-
 
 def within(seconds, condition):
     """Whether the condition becomes true within the limit; it is checked every 20 ms."""

@@ -7,8 +7,6 @@ from discreet.backends.peers.tuning import Tuned
 from discreet.backends.registry import load_backend
 from discreet.backends.run import solve
 
-__all__ = ["serve", "serve_imports"]
-
 
 def serve(send, name, problem):
     """Send the status of the answer with the backend's own settings, and with the one that does not

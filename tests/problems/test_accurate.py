@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from strategies import vectors
 
 from discreet.numerics import double_double as accurate
@@ -97,7 +98,7 @@ def test_sums_do_not_change_their_arguments(values):
     before = values.copy()
     dd_sum(values)
     dd_dot(values, values)
-    np.testing.assert_array_equal(values, before)
+    assert_array_equal(values, before)
 
 
 @given(_ORDINARY, _ORDINARY)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_laws import random_joint
+from refusals import raises_input_error
 from strategies import estimators, joints
 
 import discreet as ds
-from discreet.errors import InputError
 from discreet.problems.adversary.inference import confidence_interval, inference
 from discreet.problems.adversary.local_estimates import local_inference
 from discreet.problems.sensors import paper_conditional, paper_p_xy
@@ -103,7 +103,7 @@ def test_the_record_holds_plain_numbers_only():
     ],
 )
 def test_invalid_estimators_are_refused(estimator, words):
-    with pytest.raises(InputError, match=words):
+    with raises_input_error(words):
         inference(ds.problems.paper_single(), estimator)
 
 
@@ -217,7 +217,7 @@ def test_a_sensor_that_excludes_values_is_simulated_too():
     ],
 )
 def test_bad_sensors_are_refused(laws, sensors, options, words):
-    with pytest.raises(InputError, match=words):
+    with raises_input_error(words):
         local_inference(laws, paper_p_xy(), sensors, **options)
 
 
@@ -246,7 +246,7 @@ def test_an_interval_agrees_with_the_literature():
     assert (low, high) == pytest.approx((0.04900469, 0.17622260), rel=1e-6)
     assert confidence_interval(0, 10)[0] == 0.0
     assert confidence_interval(10, 10)[1] == 1.0
-    with pytest.raises(InputError, match=r"3 .*2 "):
+    with raises_input_error(r"3 .*2 "):
         confidence_interval(3, 2)
 
 

@@ -15,6 +15,8 @@ import pytest
 from block_cases import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_file_error, raises_input_error
 from strategies import problems
 
 import discreet as ds
@@ -38,10 +40,10 @@ def random_problem(n=2, m=3, outcomes=500, seed=0, budget=0.01):
 
 def assert_same(found, expected):
     a, loss = together(found.blocks)
-    np.testing.assert_allclose(a, expected.p_xz, rtol=4e-16)
-    np.testing.assert_allclose(loss, expected.loss, rtol=4e-16)
-    np.testing.assert_allclose(found.p_x, expected.p_x, rtol=4e-16)
-    np.testing.assert_allclose(found.constant_errors, expected.constant_errors, rtol=1e-14)
+    assert_allclose(a, expected.p_xz, rtol=4e-16)
+    assert_allclose(loss, expected.loss, rtol=4e-16)
+    assert_allclose(found.p_x, expected.p_x, rtol=4e-16)
+    assert_allclose(found.constant_errors, expected.constant_errors, rtol=1e-14)
     assert (found.n, found.m, found.N) == (expected.n, expected.m, expected.N)
 
 
@@ -77,7 +79,7 @@ def test_an_exception_ends_the_pass_and_its_threads():
         return k
 
     before = threading.active_count()
-    with pytest.raises(InputError, match="five"):
+    with raises_input_error("five"):
         list(in_order(range(10**6), 2, work))
     assert threading.active_count() == before
 
@@ -97,7 +99,7 @@ def test_the_losses_of_a_problem_in_memory_are_added_up_once_for_all_budgets():
     problem = random_problem(2, 3, 500)
     one = BlockProblem.of(problem).constant_errors
     assert BlockProblem.of(problem.with_budget(0.5 * problem.budget)).constant_errors is one
-    np.testing.assert_allclose(one, problem.constant_errors, rtol=1e-14)
+    assert_allclose(one, problem.constant_errors, rtol=1e-14)
 
 
 def test_a_large_problem_is_checked_compiled():
@@ -108,8 +110,8 @@ def test_a_large_problem_is_checked_compiled():
         for threads in (1, 2)
     )
     assert_same(one, expected)
-    np.testing.assert_array_equal(one.p_x, two.p_x)
-    np.testing.assert_array_equal(one.constant_errors, two.constant_errors)
+    assert_array_equal(one.p_x, two.p_x)
+    assert_array_equal(one.constant_errors, two.constant_errors)
     for what, value, words in (
         ("loss", math.nan, r"loss\[1, 271828\] is nan, which is not finite"),
         ("loss", -1e-300, r"loss\[1, 271828\] is -1e-300, which is negative"),
@@ -120,7 +122,7 @@ def test_a_large_problem_is_checked_compiled():
     ):
         arrays = {"p_xz": expected.p_xz.copy(), "loss": expected.loss.copy()}
         arrays[what][1, 271_828] = value
-        with pytest.raises(InputError, match=words):
+        with raises_input_error(words):
             block_problem(ArrayBlocks(arrays["p_xz"], arrays["loss"]), 0.01)
     emptied = expected.p_xz.copy()
     emptied[0] += emptied[1]
@@ -128,7 +130,7 @@ def test_a_large_problem_is_checked_compiled():
     # a private value without probability is accepted
     block_problem(ArrayBlocks(emptied, expected.loss), 0.01)
     emptied[:, 271_828] = 0.0
-    with pytest.raises(InputError, match="outcome 271828 "):
+    with raises_input_error("outcome 271828 "):
         block_problem(ArrayBlocks(emptied, expected.loss), 0.01)
 
 
@@ -150,7 +152,7 @@ def _spoilt(what, value):
 )
 @pytest.mark.parametrize("size", [50, 1000])
 def test_entries_that_are_not_masses_are_named(what, value, words, size):
-    with pytest.raises(InputError, match=words):
+    with raises_input_error(words):
         block_problem(ArrayBlocks(*_spoilt(what, value), size), 0.01)
 
 
@@ -161,7 +163,7 @@ def test_a_loss_without_probability_is_named():
     assert_same(block_problem(ArrayBlocks(problem.p_xz, problem.loss, 100), 0.01), problem)
     loss = problem.loss.copy()
     loss[2, 123] = 1e-9
-    with pytest.raises(InputError, match="outcome 123 "):
+    with raises_input_error("outcome 123 "):
         block_problem(ArrayBlocks(problem.p_xz, loss, 100), 0.01)
 
 
@@ -172,7 +174,7 @@ def test_chunks_out_of_order_are_refused():
         def chunks(self):
             yield from reversed(list(super().chunks()))
 
-    with pytest.raises(InputError, match=r"outcome 400 .*0"):
+    with raises_input_error(r"outcome 400 .*0"):
         block_problem(Reversed(problem.p_xz, problem.loss, 100), 0.01)
 
 
@@ -214,14 +216,14 @@ def test_large_items_are_split_into_chunks():
     ],
 )
 def test_iterators_of_other_items_are_refused(items, words):
-    with pytest.raises(InputError, match=words):
+    with raises_input_error(words):
         blocks_from(lambda: iter(items), 2, 2)
 
 
 def test_an_iterator_that_changes_is_noticed():
     problem = random_problem()
     blocks = blocks_from(lambda: iter([(problem.p_xz, problem.loss)]), 2, 3, 501)
-    with pytest.raises(InputError, match=r"500 .*501"):
+    with raises_input_error(r"500 .*501"):
         block_problem(blocks, 0.01)
 
 
@@ -269,7 +271,7 @@ def test_other_orders_and_types_are_converted(tmp_path, convert):
         map_problem(tmp_path / "a.npy", 0.1, loss=tmp_path / "loss.npy"),
         map_problem(tmp_path / "both.npz", 0.1),
     ):
-        np.testing.assert_allclose(together(found.blocks)[0], expected / total, rtol=1e-9)
+        assert_allclose(together(found.blocks)[0], expected / total, rtol=1e-9)
         for part in next(found.blocks.chunks()).read():
             assert part.dtype == np.float64
 
@@ -284,8 +286,8 @@ def test_a_written_problem_is_read_back(problem, tmp_path_factory):
     mapped = map_problem(path)
     loaded = load_problem(path)
     for a, loss in (together(mapped.blocks), (loaded.p_xz, loaded.loss)):
-        np.testing.assert_array_equal(a, problem.p_xz)
-        np.testing.assert_array_equal(loss, problem.loss)
+        assert_array_equal(a, problem.p_xz)
+        assert_array_equal(loss, problem.loss)
     assert mapped.budget == loaded.budget == problem.budget
     assert mapped.name == loaded.name == "written"
     with zipfile.ZipFile(path) as archive:
@@ -305,12 +307,12 @@ def test_writing_is_all_or_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
     write_blocks(path, BlockProblem.of(problem).blocks)
     before = path.read_bytes()
-    with pytest.raises(FileError, match=r"p.npz .*overwrite=True"):
+    with raises_file_error(r"p.npz .*overwrite=True"):
         write_blocks(path, BlockProblem.of(problem).blocks)
     with pytest.raises(KeyboardInterrupt):
         write_blocks(path, blocks_from(breaking, 2, 3, 500), overwrite=True)
     assert path.read_bytes() == before
-    with pytest.raises(FileError, match="unprintable"):
+    with raises_file_error("unprintable"):
         write_blocks(path, BlockProblem.of(problem).blocks, name="\x07", overwrite=True)
 
 
@@ -325,7 +327,7 @@ def test_files_without_a_problem_are_refused_in_one_sentence(tmp_path):
     path = tmp_path / "x.npz"
 
     def refused(words, where, **options):
-        with pytest.raises(FileError, match=words) as caught:
+        with raises_file_error(words) as caught:
             map_problem(where, **({"budget": 0.1} | options))
         assert str(caught.value).startswith(str(where))
         assert "\n" not in str(caught.value)
@@ -362,13 +364,13 @@ def test_files_without_a_problem_are_refused_in_one_sentence(tmp_path):
 
 def test_losses_and_a_loss_matrix_exclude_each_other(tmp_path):
     problem = random_problem()
-    with pytest.raises(InputError, match=r"p.npz .*loss_matrix"):
+    with raises_input_error(r"p.npz .*loss_matrix"):
         map_problem(
             _write(tmp_path / "p.npz", p_xz=problem.p_xz, loss=problem.loss),
             0.1,
             loss_matrix=np.eye(3),
         )
-    with pytest.raises(InputError, match=r"loss_matrix .*2 .*3"):
+    with raises_input_error(r"loss_matrix .*2 .*3"):
         map_problem(_write(tmp_path / "j.npz", joint=random_joint()), 0.1, loss_matrix=np.eye(2))
 
 
@@ -480,6 +482,6 @@ def test_what_takes_arrays_takes_outcomes_in_blocks(tmp_path):
     ]
     assert programs[0].replace(b"an example", b"") == programs[1].replace(b"an example", b"")
     variables = problem.bayes_estimator.ravel()
-    np.testing.assert_array_equal(ds.lift(blocks, variables), ds.lift(problem, variables))
+    assert_array_equal(ds.lift(blocks, variables), ds.lift(problem, variables))
     save_problem(tmp_path / "blocks.npz", blocks)
-    np.testing.assert_array_equal(load_problem(tmp_path / "blocks.npz").p_xz, problem.p_xz)
+    assert_array_equal(load_problem(tmp_path / "blocks.npz").p_xz, problem.p_xz)

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from random_laws import random_joint
+from refusals import raises_input_error
 from scipy import optimize, stats
 
 import discreet as ds
-from discreet.errors import InputError
 from discreet.judge import certify
 from discreet.problems.continuous.bound import _Cells, _decide, _Tilted, sweep
 from discreet.problems.continuous.density import Density, Mixture, component
@@ -55,8 +56,8 @@ def test_on_a_partition_a_continuous_problem_is_the_discrete_one():
 
     ours = paper_continuous(0.01).on(edges)
     theirs = paper_single(budget=0.01)
-    np.testing.assert_allclose(ours.p_xz, theirs.p_xz, rtol=1e-14)
-    np.testing.assert_allclose(ours.loss, theirs.loss, rtol=1e-14)
+    assert_allclose(ours.p_xz, theirs.p_xz, rtol=1e-14)
+    assert_allclose(ours.loss, theirs.loss, rtol=1e-14)
     assert ours.budget == theirs.budget
 
 
@@ -78,8 +79,8 @@ def test_budget_and_equivocation_agree():
         0.01, rel=1e-12
     )
     assert problem.with_budget(0.0).components is problem.components
-    np.testing.assert_allclose(problem.posterior([0.5, 1e9]).sum(axis=0), 1.0)
-    np.testing.assert_allclose(problem.posterior([1e9])[:, 0], problem.p_x)
+    assert_allclose(problem.posterior([0.5, 1e9]).sum(axis=0), 1.0)
+    assert_allclose(problem.posterior([1e9])[:, 0], problem.p_x)
     assert "4 densities" in repr(problem)
 
 
@@ -120,7 +121,7 @@ def test_budget_and_equivocation_agree():
     ],
 )
 def test_a_bad_density_is_refused_in_one_sentence(entry, words):
-    with pytest.raises(InputError, match=words):
+    with raises_input_error(words):
         ContinuousProblem([[NormalDensity(0, 1), entry]], [[0.5, 0.5]], 0.1)
 
 
@@ -135,20 +136,20 @@ def test_a_bad_density_is_refused_in_one_sentence(entry, words):
     ],
 )
 def test_a_bad_model_is_refused_in_one_sentence(p_xy, options, words):
-    with pytest.raises(InputError, match=words):
+    with raises_input_error(words):
         ContinuousProblem(shifted_normals(), p_xy, 0.1, **options)
 
 
 def test_bad_budgets_parameters_and_mixtures_are_refused():
-    with pytest.raises(InputError, match=r"budget= .*equivocation="):
+    with raises_input_error(r"budget= .*equivocation="):
         ContinuousProblem(shifted_normals(), P_XY)
-    with pytest.raises(InputError, match="-1 nats"):
+    with raises_input_error("-1 nats"):
         paper_continuous(-1.0)
-    with pytest.raises(InputError, match="σ"):
+    with raises_input_error("σ"):
         NormalDensity(0.0, 0.0)
-    with pytest.raises(InputError, match=r"\[0.5, 0.4\]"):
+    with raises_input_error(r"\[0.5, 0.4\]"):
         Mixture([0.5, 0.4], [NormalDensity(0, 1), NormalDensity(1, 1)])
-    with pytest.raises(InputError, match="components"):
+    with raises_input_error("components"):
         Mixture([1.0], [])
 
 
@@ -186,7 +187,7 @@ def test_a_density_that_is_nan_where_its_cdf_does_not_prove_it_small_is_refused(
     lies beyond 1e100.
     """
     broken = Density(lambda z: np.where(z == place, np.nan, law.pdf(z)), law.cdf, law.sf, [turn])
-    with pytest.raises(InputError, match=r"nan .*z = (0\.5|1e\+100)"):
+    with raises_input_error(r"nan .*z = (0\.5|1e\+100)"):
         component(broken, "Z").pdf(np.array([place]))
 
 
@@ -210,7 +211,7 @@ def test_turning_points_are_found_where_they_are_not_known():
     )
     found = component(two_humps, "two humps")
     assert found.located
-    np.testing.assert_allclose(found.breakpoints, [-2, 0, 2], atol=1e-6)
+    assert_allclose(found.breakpoints, [-2, 0, 2], atol=1e-6)
     assert found.upper_floor > 0.0
 
 
@@ -384,7 +385,7 @@ def test_a_rule_guesses_by_interval():
 def test_a_random_rule_draws_with_its_probabilities():
     rule = IntervalRule([-np.inf, 0.0, np.inf], [[1.0, 0.3], [0.0, 0.7]])
     assert rule([-1.0, -2.0]).tolist() == [0, 0]
-    with pytest.raises(InputError, match="rng="):
+    with raises_input_error("rng="):
         rule([1.0])
     drawn = rule(np.ones(20_000), np.random.default_rng(0))
     assert abs(drawn.mean() - 0.7) < 0.015
@@ -403,17 +404,17 @@ def test_a_random_rule_draws_with_its_probabilities():
     ],
 )
 def test_a_bad_rule_is_refused(edges, estimator, words):
-    with pytest.raises(InputError, match=words):
+    with raises_input_error(words):
         IntervalRule(edges, estimator)
 
 
 def test_invalid_labels_measurements_and_problems_are_refused():
-    with pytest.raises(InputError, match="labels"):
+    with raises_input_error("labels"):
         IntervalRule.from_labels([0.0], np.array([0, 2]), 2)
     rule = IntervalRule.from_labels([0.0], np.array([0, 1]), 2)
-    with pytest.raises(InputError, match="NaN"):
+    with raises_input_error("NaN"):
         rule([np.nan])
-    with pytest.raises(InputError, match="guesses"):
+    with raises_input_error("guesses"):
         rule.on(mixtures(0))
 
 
@@ -459,7 +460,7 @@ def test_duals_are_derived_for_a_rule_without():
     rule = IntervalRule.from_labels([0.474593741, 1.19611633], np.array([0, 1, 0]), 2)
     judged = ds.certify(problem, rule)
     assert judged.certificate.relative_gap < 1e-6
-    with pytest.raises(InputError, match="shape"):
+    with raises_input_error("shape"):
         certify(problem, rule, np.zeros((3, 2)), 0.0)
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import raises_input_error
 from strategies import budgets, estimators, problems, tilts
 
-from discreet.errors import InputError
 from discreet.judge import certify
 from discreet.problems.catalog import build
 from discreet.problems.envelope import Bound, Scale, envelope_of
@@ -185,5 +185,5 @@ def test_an_answer_private_within_a_number_counts_at_what_it_leaks():
 def test_an_invalid_budget_is_refused(bad):
     found = envelope_of(build("paper-single"), ())
     for side in (found.upper, found.lower, found.width):
-        with pytest.raises(InputError, match="numbers ≥ 0"):
+        with raises_input_error("numbers ≥ 0"):
             side(bad)

@@ -2,10 +2,8 @@
 at both ends.
 """
 
-import importlib
 import math
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +20,6 @@ from discreet.problems.sensors.bins import NormalDensity
 
 flint = pytest.importorskip("flint", reason="the extra `verify` is not installed")
 
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
 SHAPES = {
     "beta": [(1.3, 2.4), (3.0, 0.6), (65.0, 34.0), (200.0, 300.0)],
@@ -48,10 +45,9 @@ SHAPES = {
 
 
 @pytest.fixture
-def exactly(monkeypatch):
+def exactly(load):
     """The campaign of densities, which does not belong to the package."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    return importlib.import_module("densities")
+    return load("densities")
 
 
 def points_of(law, rng):

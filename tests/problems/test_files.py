@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from refusals import raises_file_error
 
 from discreet import problems
 from discreet.errors import FileError
@@ -57,7 +59,7 @@ def npy(header, data=b"", version=(1, 0)):
 
 def refused(path, message, **options):
     """The sentence that refuses a problem file."""
-    with pytest.raises(FileError, match=message) as caught:
+    with raises_file_error(message) as caught:
         load_problem(path, **options)
     text = str(caught.value)
     assert "\n" not in text
@@ -74,8 +76,8 @@ def test_every_catalog_problem_is_saved_and_loaded_unchanged(tmp_path, entry):
     problem = catalog.build(entry.name)
     save_problem(tmp_path / "p.npz", problem)
     again = load_problem(tmp_path / "p.npz")
-    np.testing.assert_array_equal(again.p_xz, problem.p_xz)
-    np.testing.assert_array_equal(again.loss, problem.loss)
+    assert_array_equal(again.p_xz, problem.p_xz)
+    assert_array_equal(again.loss, problem.loss)
     assert (again.budget, again.name) == (problem.budget, problem.name)
 
 
@@ -271,8 +273,8 @@ def same_or_refused(folder, data):
 
 def _check_unchanged(found):
     wanted = Problem.from_joint(JOINT, 0.01)
-    np.testing.assert_array_equal(found.p_xz, wanted.p_xz)
-    np.testing.assert_array_equal(found.loss, wanted.loss)
+    assert_array_equal(found.p_xz, wanted.p_xz)
+    assert_array_equal(found.loss, wanted.loss)
     assert (found.budget, found.name) == (0.01, "fuzz")
 
 
@@ -329,8 +331,8 @@ def test_a_saved_solution_is_loaded_bit_for_bit(tmp_path, multiplier):
     }
     save_solution(tmp_path / "s.npz", ESTIMATOR, TILT, multiplier, metadata)
     found = load_solution(tmp_path / "s.npz")
-    np.testing.assert_array_equal(found.estimator, ESTIMATOR)
-    np.testing.assert_array_equal(found.tilt, TILT)
+    assert_array_equal(found.estimator, ESTIMATOR)
+    assert_array_equal(found.tilt, TILT)
     assert found.multiplier == multiplier
     assert found.metadata == metadata
     with pytest.raises(ValueError, match="read-only"):
@@ -356,7 +358,7 @@ def test_a_rule_is_saved_and_loaded_bit_for_bit(tmp_path, rule):
     save_solution(tmp_path / "s.npz", rule, TILT, 1.0, {})
     found = load_solution(tmp_path / "s.npz").estimator
     for name in ("tilt", "ties", "columns", "share", "towards", "band", "tie_classes"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(rule, name))
+        assert_array_equal(getattr(found, name), getattr(rule, name))
 
 
 def test_exact_columns_are_written_for_verify(tmp_path):
@@ -378,7 +380,7 @@ def test_exact_columns_are_written_for_verify(tmp_path):
 )
 def test_bad_rules_are_refused_in_one_sentence(tmp_path, change, message):
     path = npz(tmp_path / "s.npz", **{"tilt": TILT, "multiplier": 1.0, "metadata": "{}"} | change)
-    with pytest.raises(FileError, match=message):
+    with raises_file_error(message):
         load_solution(path)
 
 
@@ -402,9 +404,8 @@ def test_bad_solution_files_are_refused_in_one_sentence(tmp_path, change, messag
     path = npz(
         tmp_path / "s.npz", **{name: value for name, value in members.items() if value is not None}
     )
-    with pytest.raises(FileError, match=message) as caught:
+    with raises_file_error(message):
         load_solution(path)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -416,7 +417,7 @@ def test_bad_solution_files_are_refused_in_one_sentence(tmp_path, change, messag
     ],
 )
 def test_an_invalid_solution_is_not_written(tmp_path, arguments, message):
-    with pytest.raises(FileError, match=message):
+    with raises_file_error(message):
         save_solution(tmp_path / "s.npz", *arguments)
     assert list(tmp_path.iterdir()) == []
 
@@ -426,11 +427,11 @@ def test_an_invalid_solution_is_not_written(tmp_path, arguments, message):
 
 
 def test_a_missing_folder_is_refused_in_one_sentence(tmp_path):
-    with pytest.raises(FileError, match=r"no/p.npz"):
+    with raises_file_error(r"no/p.npz"):
         save_problem(tmp_path / "no" / "p.npz", problems.paper_single(budget=0.01))
-    with pytest.raises(FileError, match="overwrite=True"):
+    with raises_file_error("overwrite=True"):
         save_problem(tmp_path, problems.paper_single(budget=0.01))
-    with pytest.raises(FileError, match=tmp_path.name):
+    with raises_file_error(tmp_path.name):
         save_problem(tmp_path, problems.paper_single(budget=0.01), overwrite=True)
 
 
@@ -444,7 +445,7 @@ def test_written_files_have_the_permissions_of_any_new_file(tmp_path):
 
 def test_an_unreadable_name_is_not_written(tmp_path):
     problem = Problem.from_joint(JOINT, 0.1, name="two\nlines")
-    with pytest.raises(FileError, match=r"p\.npz"):
+    with raises_file_error(r"p\.npz"):
         save_problem(tmp_path / "p.npz", problem)
     assert list(tmp_path.iterdir()) == []
 
@@ -458,7 +459,7 @@ def test_files_state_their_version_and_those_of_before_are_read(tmp_path):
             members = dict(file)
         assert members["version"] == 1
         members["version"] = np.array(2)
-        with pytest.raises(FileError, match="version 2"):
+        with raises_file_error("version 2"):
             load(npz(tmp_path / "later.npz", **members))
         del members["version"]
         load(npz(tmp_path / "before.npz", **members))

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from random_laws import random_columns, random_joint
+from refusals import raises_input_error
 from strategies import anything, budgets, estimators, garbage, problems, tilts
 
 import discreet as ds
 from discreet.backends import run
 from discreet.backends.solution import Status, derive_status
-from discreet.errors import InputError
 from discreet.judge import certify, conclusion
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.problems import blend
@@ -214,7 +215,7 @@ def test_an_error_probability_that_is_negligible_is_certified(lower, upper, stat
     ],
 )
 def test_input_that_cannot_be_judged_is_refused(estimator, tilt, words):
-    with pytest.raises(InputError, match=words):
+    with raises_input_error(words):
         certify(_random(0.1), estimator, tilt, 1.0)
 
 
@@ -224,8 +225,8 @@ def test_arguments_are_not_changed():
     tilt = np.ones((2, 2))
     before = estimator.copy()
     verdict = certify(problem, estimator, tilt, 1.0, anchors=[estimator])
-    np.testing.assert_array_equal(estimator, before)
-    np.testing.assert_array_equal(tilt, 1.0)
+    assert_array_equal(estimator, before)
+    assert_array_equal(tilt, 1.0)
     assert verdict.estimator.flags.writeable
 
 

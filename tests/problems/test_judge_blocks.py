@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging import certify_rule
 from random_laws import random_columns, random_joint
+from refusals import raises_input_error
 from strategies import problems
 
-from discreet.errors import InputError
 from discreet.judge import certify
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.problems.blocks import BlockProblem
@@ -183,7 +183,7 @@ def test_blocks_that_contradict_the_problem_are_refused(compiled):
     honest = BlockProblem.of(problem)
 
     def refused(words, p_xz, loss, outcomes=None):
-        with pytest.raises(InputError, match=words):
+        with raises_input_error(words):
             certify_rule(
                 replace(honest, blocks=_Lying(problem, p_xz, loss, outcomes)),
                 rule,
@@ -207,9 +207,9 @@ def test_blocks_that_contradict_the_problem_are_refused(compiled):
 
 def test_wrong_shapes_are_refused():
     problem = BlockProblem.of(random_problem())
-    with pytest.raises(InputError, match=r"tilt .*\[2, 3\] .*\[2, 2\]"):
+    with raises_input_error(r"tilt .*\[2, 3\] .*\[2, 2\]"):
         certify_rule(problem, OutcomeRule(np.zeros((2, 3))), 0.1)
-    with pytest.raises(InputError, match="outcome 200 "):
+    with raises_input_error("outcome 200 "):
         certify_rule(problem, OutcomeRule(np.zeros((2, 2)), [200], [[1.0], [0.0]]), 0.1)
 
 

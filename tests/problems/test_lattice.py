@@ -9,9 +9,10 @@ import pytest
 from block_cases import together
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from random_laws import random_joint
+from refusals import raises_input_error
 
-from discreet.errors import InputError
 from discreet.problems.outcomes import in_order
 from discreet.problems.problem import Problem
 from discreet.problems.sensors import (
@@ -56,7 +57,7 @@ CASES = {
 def assert_close(found, expected, tolerance):
     """Compare relatively, except subnormal numbers, which have fewer digits."""
     alive = expected > 1e-290
-    np.testing.assert_allclose(found[alive], expected[alive], rtol=tolerance)
+    assert_allclose(found[alive], expected[alive], rtol=tolerance)
     assert (found[~alive] <= 1e-289).all()
 
 
@@ -70,8 +71,8 @@ def test_blocks_are_the_stored_model(name, compiled):
     a, loss = together(streamed.blocks)
     assert_close(a, stored.p_xz, 1e-12)
     assert_close(loss, stored.loss, 1e-12)
-    np.testing.assert_allclose(streamed.p_x, stored.p_x, rtol=1e-14)
-    np.testing.assert_allclose(streamed.constant_errors, loss.sum(axis=1), rtol=1e-13, atol=1e-15)
+    assert_allclose(streamed.p_x, stored.p_x, rtol=1e-14)
+    assert_allclose(streamed.constant_errors, loss.sum(axis=1), rtol=1e-13, atol=1e-15)
     assert abs(a.sum() - 1.0) < 1e-14
     assert streamed.tail == 0.0
     assert streamed.N == lattice_size(sensors, law.shape[2])
@@ -108,8 +109,8 @@ def test_truncated_totals_are_exact(compiled):
     for tail in (1e-300, 1e-15, 1e-6, 0.1):
         problem = lattice_problem(law, prior, sensors, 0.1, tail=tail, compiled=compiled)
         a, loss = together(problem.blocks)
-        np.testing.assert_allclose(a.sum(axis=1), problem.p_x, rtol=4e-16)
-        np.testing.assert_allclose(loss.sum(axis=1), problem.constant_errors, rtol=4e-16)
+        assert_allclose(a.sum(axis=1), problem.p_x, rtol=4e-16)
+        assert_allclose(loss.sum(axis=1), problem.constant_errors, rtol=4e-16)
         if problem.tail:
             assert problem.tail <= tail * (1 + 1e-15)
             assert a[:, -1].sum() == pytest.approx(problem.tail, rel=1e-12)
@@ -125,7 +126,7 @@ def test_long_rows_are_cut_into_pieces(compiled):
     stored = iid_sensors(law, [[0.5], [0.5]], 200_000).sum(axis=1)
     assert_close(a, stored, 2e-10)  # |log p| here is up to 10^5: neither side has more digits
     likely = stored > 1e-30
-    np.testing.assert_allclose(a[likely], stored[likely], rtol=1e-10)
+    assert_allclose(a[likely], stored[likely], rtol=1e-10)
     short = CountLattice(law, [[0.5], [0.5]], 200_000, tail=1e-15, compiled=compiled)
     assert short.N < 7_000
 
@@ -138,9 +139,9 @@ def test_values_do_not_depend_on_threads_or_chunks():
     )
     assert sum(1 for _ in one.chunks()) > 1
     for left, right in zip(together(one), together(two), strict=True):
-        np.testing.assert_array_equal(left, right)
+        assert_array_equal(left, right)
     parallel = list(in_order(two.chunks(), 2, lambda chunk: chunk.read()[0]))
-    np.testing.assert_array_equal(np.concatenate(parallel, axis=1), together(one)[0])
+    assert_array_equal(np.concatenate(parallel, axis=1), together(one)[0])
 
 
 @pytest.mark.parametrize(
@@ -155,10 +156,10 @@ def test_values_do_not_depend_on_threads_or_chunks():
     ],
 )
 def test_bad_models_are_refused(law, prior, sensors, tail, words):
-    with pytest.raises(InputError, match=words):
+    with raises_input_error(words):
         CountLattice(law, prior, sensors, tail=tail)
 
 
 def test_a_loss_matrix_needs_a_row_per_value_of_y():
-    with pytest.raises(InputError, match=r"loss_matrix .*2 .*1"):
+    with raises_input_error(r"loss_matrix .*2 .*1"):
         CountLattice([[[0.5, 0.5]]], [[1.0]], 3, np.ones((2, 2)))

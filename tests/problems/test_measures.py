@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from random_laws import random_columns, random_joint
 from strategies import estimators, finite_tilts, problems
 
@@ -187,7 +188,7 @@ def test_laws_of_every_measure(data, u):
                 assert _law(channel @ u, measure).level <= law.level * (1 + 1e-9) + 1e-14, text
             parts = np.concatenate([0.3 * u, 0.7 * u])
             split = _said(parts, measure)
-            np.testing.assert_allclose(
+            assert_allclose(
                 split, np.concatenate([0.3 * said, 0.7 * said]), rtol=1e-9, atol=1e-14, err_msg=text
             )
             ignoring = OutputLaw(law.mass, np.zeros_like(law.deviation), law.p_x, measure=measure)
@@ -232,7 +233,7 @@ def test_g_is_the_support_function_of_its_set(u, multiplier):
         if not (
             measure.name in ("mutual-information", "pointwise-information") and (x <= -1.0).any()
         ):
-            np.testing.assert_allclose(
+            assert_allclose(
                 (v * posterior).sum(axis=1),
                 reached,
                 rtol=1e-9,
@@ -320,12 +321,10 @@ def test_the_repair_is_feasible_and_least(seed, multiplier, budget):
         spare = 2.0 * sum_error(p_x.size) * (terms.max() + np.abs(tilt).max())
         if measure.name == "sibson":
             spare = 1e-13 * np.abs(tilt).max() / p_x.min()
-        np.testing.assert_allclose(proven, least, rtol=0, atol=spare, err_msg=text)
+        assert_allclose(proven, least, rtol=0, atol=spare, err_msg=text)
         assert (proven <= least + 2.0 * np.spacing(np.abs(least))).all(), text
         size = np.abs(tilt).max()
-        np.testing.assert_allclose(
-            repaired, tilt - least[:, None], rtol=0, atol=1e-13 * size, err_msg=text
-        )
+        assert_allclose(repaired, tilt - least[:, None], rtol=0, atol=1e-13 * size, err_msg=text)
         assert measure.scope is not Scope.SHARE or price >= (
             np.maximum(repaired, 0.0) @ p_x
         ).sum() * (1.0 - 1e-15)

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from random_laws import random_joint
+from refusals import raises_input_error
 from scipy import stats
 
-from discreet.errors import InputError
 from discreet.problems.sensors import (
     binned_law,
     count_vectors,
@@ -81,7 +82,7 @@ def test_pooled_counts_of_any_law_equal_enumeration(seed, sensors, bins, share_o
     laws, prior = random_laws(seed, sensors, 2, 1, bins, share_of_zeros)
     found = mixed_sensors(laws, prior)
     wanted = enumerated(laws, prior)
-    np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=0.0)
+    assert_allclose(found, wanted, rtol=1e-13, atol=0.0)
     assert (found[wanted == 0.0] == 0.0).all()
 
 
@@ -100,7 +101,7 @@ def test_long_sums_keep_their_digits_down_to_the_smallest_double():
     wanted = np.array([float(each) for each in exact])
     kept = wanted > 1e-307
     assert 100 < kept.sum() < sensors + 1
-    np.testing.assert_allclose(found[kept], wanted[kept], rtol=1e-13)
+    assert_allclose(found[kept], wanted[kept], rtol=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def test_pooling_the_groups_gives_the_pooled_counts(seed, first, second, alike):
     joint = grouped_sensors([laws[:first], laws[first:]], prior)
     counts = grouped_count_vectors([first, second], [3, 3])
     wanted = pooled(joint, counts[:, :3] + counts[:, 3:], count_vectors(first + second, 3))
-    np.testing.assert_allclose(mixed_sensors(laws, prior), wanted, rtol=2e-13)
+    assert_allclose(mixed_sensors(laws, prior), wanted, rtol=2e-13)
 
 
 # -- size
@@ -177,13 +178,12 @@ def test_no_model_takes_more_memory_than_it_was_allowed(name, size):
         "grouped counts": lambda limit: grouped_count_vectors([1, size], [2, 4], max_bytes=limit),
     }
     build = builders[name]
-    with pytest.raises(InputError, match=r" 1 bytes; .*max_bytes") as caught:
+    with raises_input_error(r" 1 bytes; .*max_bytes"):
         build(1)
-    assert "\n" not in str(caught.value)
     taken = peak_bytes(lambda: build(1 << 40))
     # Every limit below what the model takes must be refused.
     for limit in np.geomspace(1 << 12, taken, 12):
-        with pytest.raises(InputError, match="max_bytes"):
+        with raises_input_error("max_bytes"):
             build(int(limit))
 
 
@@ -223,17 +223,15 @@ HALF = np.full((2, 1, 1, 2), 0.5)
     ],
 )
 def test_bad_models_are_refused_in_one_sentence(build, message):
-    with pytest.raises(InputError, match=message) as caught:
+    with raises_input_error(message):
         build()
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 400
 
 
 def test_the_law_of_a_pair_of_probability_zero_does_not_matter():
     laws = np.full((3, 2, 1, 2), 0.5)
     laws[:, 1] = 7.0
     joint = mixed_sensors(laws, [[1.0], [0.0]])
-    np.testing.assert_allclose(joint[0, 0], [0.125, 0.375, 0.375, 0.125], rtol=1e-15)
+    assert_allclose(joint[0, 0], [0.125, 0.375, 0.375, 0.125], rtol=1e-15)
     assert (joint[1] == 0.0).all()
 
 
@@ -243,7 +241,7 @@ def test_the_law_of_a_pair_of_probability_zero_does_not_matter():
 
 def test_a_binned_law_is_the_papers():
     laws = [[stats.norm(0.4 * x + 0.6 * y, 0.1) for y in (0, 1)] for x in (0, 1)]
-    np.testing.assert_allclose(binned_law(laws, EDGES), paper_conditional(), rtol=1e-14)
+    assert_allclose(binned_law(laws, EDGES), paper_conditional(), rtol=1e-14)
 
 
 def test_laws_of_heterogeneous_sensors_can_be_stacked():
@@ -268,5 +266,5 @@ def test_laws_of_heterogeneous_sensors_can_be_stacked():
     ],
 )
 def test_a_bad_table_of_distributions_is_refused(table, message):
-    with pytest.raises(InputError, match=message):
+    with raises_input_error(message):
         binned_law(table, [0.0, 1.0, math.inf])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judging import repaired as _repaired
+from numpy.testing import assert_array_equal
 from random_laws import random_joint
 from strategies import estimators, garbage, problems
 
@@ -38,7 +39,7 @@ def test_feasible_estimators_are_left_alone(data):
     loose = problem.with_budget(law.leakage() * (1 + 1e-9) + 1e-15)
     kept = _repaired(loose, own)
     assert kept.share == 0.0
-    np.testing.assert_array_equal(kept.estimator, normalise(own))
+    assert_array_equal(kept.estimator, normalise(own))
     assert _repaired(problem.with_budget(math.inf), own).share == 0.0
 
 
@@ -101,9 +102,9 @@ def test_normalise_makes_columns_of_anything(matrix):
     before = matrix.copy()
     estimator = normalise(matrix)
     _assert_stochastic(estimator)
-    np.testing.assert_array_equal(matrix, before)
+    assert_array_equal(matrix, before)
     usable = np.where(np.isfinite(matrix), np.clip(matrix, 0.0, None), 0.0)
-    np.testing.assert_array_equal(estimator[:, usable.max(axis=0) == 0.0], 1 / 3)
+    assert_array_equal(estimator[:, usable.max(axis=0) == 0.0], 1 / 3)
 
 
 @given(estimators((3, 5)))

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from random_laws import random_joint
+from refusals import raises_input_error
 from strategies import estimators, joints, problems
 
-from discreet.errors import InputError
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.problem import Problem
 
@@ -48,9 +49,8 @@ def _changed(array, index, value):
     ],
 )
 def test_bad_arrays_are_named_in_one_sentence(p_xz, loss, words):
-    with pytest.raises(InputError, match=words) as caught:
+    with raises_input_error(words):
         Problem(p_xz, loss, 0.1)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_bad_arrays_are_named_in_one_sentence(p_xz, loss, words):
     ],
 )
 def test_bad_joints_are_named_in_one_sentence(joint, matrix, words):
-    with pytest.raises(InputError, match=words):
+    with raises_input_error(words):
         Problem.from_joint(joint, 0.1, loss_matrix=matrix)
 
 
@@ -79,9 +79,9 @@ def test_bad_joints_are_named_in_one_sentence(joint, matrix, words):
     ],
 )
 def test_bad_budgets_are_named_in_one_sentence(budgets, words):
-    with pytest.raises(InputError, match=words):
+    with raises_input_error(words):
         Problem(P_XZ, LOSS, **budgets)
-    with pytest.raises(InputError, match=words):
+    with raises_input_error(words):
         Problem(P_XZ, LOSS, 1.0).with_budget(**budgets)
 
 
@@ -90,7 +90,7 @@ def test_every_refusal_is_also_a_value_error():
         Problem(P_XZ * 2, LOSS, 0.1)
     with pytest.raises(ValueError, match="nats"):
         LeakageBudget(-1.0)
-    with pytest.raises(InputError, match="None"):
+    with raises_input_error("None"):
         LeakageBudget(None)
 
 
@@ -145,8 +145,8 @@ def test_building_again_from_the_arrays_gives_the_arrays(problem, off):
     # The total is itself rounded before it is compared.
     assert abs(exactly.total(scaled) - 1) <= 2**-50 + 2**-52
     again = Problem(scaled.p_xz, scaled.loss, 0.1)
-    np.testing.assert_array_equal(again.p_xz, scaled.p_xz)
-    np.testing.assert_array_equal(again.loss, scaled.loss)
+    assert_array_equal(again.p_xz, scaled.p_xz)
+    assert_array_equal(again.loss, scaled.loss)
 
 
 def test_repr_names_the_problem():
@@ -209,9 +209,7 @@ def test_bayes_rule_has_the_least_error(data):
 
 
 def test_phi_of_the_definition():
-    np.testing.assert_allclose(
-        Problem(P_XZ, LOSS, 0.1).phi, [[0.6 - 0.4, 0.4 - 0.6], [0.2 - 0.4, 0.8 - 0.6]]
-    )
+    assert_allclose(Problem(P_XZ, LOSS, 0.1).phi, [[0.6 - 0.4, 0.4 - 0.6], [0.2 - 0.4, 0.8 - 0.6]])
 
 
 @pytest.mark.parametrize("outcomes", [2, 50, 20_000])

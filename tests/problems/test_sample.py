@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from random_laws import random_columns, random_joint
 
 from discreet.problems.outcomes import ArrayBlocks, Chunk
@@ -72,8 +73,8 @@ def test_a_draw_for_every_outcome_is_the_problem_itself():
     for size in (32, 256):
         blocks = ArrayBlocks(p_xz, loss, size)
         drawn, counts = sample(blocks, weighed(blocks), 128, count, threads=1)
-        np.testing.assert_allclose(drawn, np.concatenate([p_xz, loss]), rtol=1e-12)
-        np.testing.assert_allclose(counts, 1.0, rtol=1e-12)
+        assert_allclose(drawn, np.concatenate([p_xz, loss]), rtol=1e-12)
+        assert_allclose(counts, 1.0, rtol=1e-12)
 
 
 def test_only_the_strips_that_are_drawn_from_are_read():
@@ -95,4 +96,4 @@ def test_only_the_strips_that_are_drawn_from_are_read():
 
     drawn, _ = sample(Watched(p_xz, loss, 512), first, 128, 50, threads=1)
     assert read == [2560, 3072]
-    np.testing.assert_allclose(drawn[:2].sum(), p_xz.sum(), rtol=1e-12)
+    assert_allclose(drawn[:2].sum(), p_xz.sum(), rtol=1e-12)

@@ -7,6 +7,8 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from refusals import raises_input_error
 
 import discreet as ds
 from discreet.errors import InputError
@@ -51,8 +53,8 @@ def test_without_smoothing_the_model_is_the_table_of_frequencies():
     for j, i, k in zip(x, y, cell, strict=True):
         wanted_a[j, k] += 1 / len(x)
         wanted_loss[[g for g in range(3) if g != i], k] += 1 / len(x)
-    np.testing.assert_allclose(problem.p_xz, wanted_a, rtol=1e-12)
-    np.testing.assert_allclose(problem.loss, wanted_loss, rtol=1e-12)
+    assert_allclose(problem.p_xz, wanted_a, rtol=1e-12)
+    assert_allclose(problem.loss, wanted_loss, rtol=1e-12)
 
 
 # -- binning
@@ -62,17 +64,17 @@ def test_without_smoothing_the_model_is_the_table_of_frequencies():
 def test_quantile_bins_are_closed_above_and_hold_equal_shares():
     problem = from_samples([0, 1] * 50, [0, 1] * 50, np.arange(100.0), bins=4)
     report = problem.samples
-    np.testing.assert_array_equal(report.columns[0].edges, [24.0, 49.0, 74.0])
-    np.testing.assert_array_equal(report.counts, [25, 25, 25, 25])
+    assert_array_equal(report.columns[0].edges, [24.0, 49.0, 74.0])
+    assert_array_equal(report.counts, [25, 25, 25, 25])
     assert report.columns[0].merged == 0
 
 
 def test_equal_quantiles_merge_and_are_counted():
     z = np.array([0.0] * 90 + list(range(1, 11)))
     report = from_samples(np.arange(100) % 2, np.arange(100) % 3, z, bins=5).samples
-    np.testing.assert_array_equal(report.columns[0].edges, [0.0])
+    assert_array_equal(report.columns[0].edges, [0.0])
     assert report.columns[0].merged == 3
-    np.testing.assert_array_equal(report.counts, [90, 10])
+    assert_array_equal(report.counts, [90, 10])
     constant = from_samples([0, 1], [0, 1], [7.0, 7.0], bins=3).samples
     assert constant.columns[0].edges.size == 0
     assert constant.columns[0].merged == 2
@@ -82,9 +84,9 @@ def test_given_edges_are_half_open_and_infinite_ends_are_implied():
     z = np.array([-5.0, 0.2, 0.21, 0.9, math.inf])
     for edges in ([0.2, 0.5, 0.8], [-math.inf, 0.2, 0.5, 0.8, math.inf], [[0.2, 0.5, 0.8]]):
         report = from_samples([0, 1, 0, 1, 0], [0, 1, 1, 0, 1], z, edges={"0": edges}).samples
-        np.testing.assert_array_equal(report.columns[0].edges, [0.2, 0.5, 0.8])
-        np.testing.assert_array_equal(report.cells[:, 0], [0, 1, 3])
-        np.testing.assert_array_equal(report.counts, [2, 1, 2])
+        assert_array_equal(report.columns[0].edges, [0.2, 0.5, 0.8])
+        assert_array_equal(report.cells[:, 0], [0, 1, 3])
+        assert_array_equal(report.counts, [2, 1, 2])
         assert report.cells_possible == 4
 
 
@@ -127,8 +129,8 @@ def test_every_kind_of_table_gives_the_same_problem():
         )
     )
     for other in others:
-        np.testing.assert_array_equal(one.p_xz, other.p_xz)
-        np.testing.assert_array_equal(one.loss, other.loss)
+        assert_array_equal(one.p_xz, other.p_xz)
+        assert_array_equal(one.loss, other.loss)
         assert one.samples.digest == other.samples.digest
         assert other.samples.private_labels == {"x": (0, 1)}
         assert other.samples.truths == ("0", "1", "2")
@@ -209,7 +211,7 @@ def test_losses_are_a_matrix_or_named():
         "fair": {"bad": 1, "good": 1, "?": 0.5},
     }
     other = from_samples(x, y, z, loss_matrix=named)
-    np.testing.assert_array_equal(plain.loss, other.loss)
+    assert_array_equal(plain.loss, other.loss)
     assert other.samples.guesses == ("bad", "fair", "good", "?")
     assert from_samples(x, y, z, loss_matrix=np.ones((3, 3))).samples.guesses == (
         "bad",
@@ -226,8 +228,8 @@ def test_weights_count_people_as_often_as_they_say():
     asked = {"hide": "x", "guess": "y", "budget": math.inf, "bins": None, "smoothing": 0.0}
     one = Problem.from_frame(table, weights="times", **asked)
     two = Problem.from_frame(repeated, **asked)
-    np.testing.assert_allclose(one.p_xz, two.p_xz, rtol=1e-13)
-    np.testing.assert_allclose(one.loss, two.loss, rtol=1e-13)
+    assert_allclose(one.p_xz, two.p_xz, rtol=1e-13)
+    assert_allclose(one.loss, two.loss, rtol=1e-13)
     assert (one.samples.records, one.samples.dropped) == (
         int((times > 0).sum()),
         int((times == 0).sum()),
@@ -236,7 +238,7 @@ def test_weights_count_people_as_often_as_they_say():
         table | {"times": np.full(60, 7.0)}, weights="times", **asked | {"smoothing": 2.0}
     )
     unweighted = Problem.from_frame(table, use="z", **asked | {"smoothing": 2.0})
-    np.testing.assert_allclose(equal.p_xz, unweighted.p_xz, rtol=1e-13)
+    assert_allclose(equal.p_xz, unweighted.p_xz, rtol=1e-13)
 
 
 # -- secrets
@@ -272,8 +274,8 @@ def test_several_hidden_columns_are_several_constraints_on_the_same_guesses():
     )
     assert [str(term.budget) for term in both.terms] == ["0.001 nats", "0.002 of chi-square"]
     assert [term.sizes for term in both.terms] == [[2], [3]]
-    np.testing.assert_array_equal(both.p_xz[:2], alone.p_xz)
-    np.testing.assert_allclose(both.loss, alone.loss, rtol=1e-13)
+    assert_array_equal(both.p_xz[:2], alone.p_xz)
+    assert_allclose(both.loss, alone.loss, rtol=1e-13)
     assert both.samples.private_labels == {"sex": ("f", "m"), "race": ("a", "b", "c")}
     assert [column.name for column in both.samples.columns] == ["score", "town"]
     found = ds.solve(both, "tilt")
@@ -330,7 +332,7 @@ def test_people_of_the_table_are_placed_where_they_were_counted():
         placed = report.outcome_of(
             {"score": table["score"], "race": table["race"], "town": table["town"]}
         )
-        np.testing.assert_array_equal(
+        assert_array_equal(
             np.bincount(placed.outcomes, minlength=len(report.counts)), report.counts
         )
         rest = (
@@ -338,7 +340,7 @@ def test_people_of_the_table_are_placed_where_they_were_counted():
             if report.rest is not None
             else np.zeros(len(table["sex"]), dtype=bool)
         )
-        np.testing.assert_array_equal(placed.fallback, rest)
+        assert_array_equal(placed.fallback, rest)
 
 
 def test_an_unseen_cell_falls_back_to_the_nearest_with_most_records():
@@ -380,7 +382,7 @@ def test_other_tables_may_write_the_same_values_otherwise():
         codes.samples.columns[0].categories[cell]
         for (cell,) in codes.samples.cells[placed.outcomes[:2]]
     ] == ["7", "12"]
-    with pytest.raises(InputError, match=r"'z' .*texts"):
+    with raises_input_error(r"'z' .*texts"):
         report.outcome_of({"z": ["0", "3"]})
     grades = pd.Categorical(["low", "top", "mid", "low"], ["low", "mid", "top"], ordered=True)
     column = from_samples([0, 1, 0, 1], [0, 1, 1, 0], {"grade": grades}).samples.columns[0]
@@ -435,9 +437,8 @@ def test_bad_tables_are_refused_in_one_sentence(asked, named):
     options = {"hide": "x", "guess": "y", "budget": math.inf} | asked
     table = {"x": [0, 1], "y": [0, 1], "z": [1.0, 2.0]}
     table |= {name: options.pop(name) for name in asked if name in "wxyz"}
-    with pytest.raises(InputError, match=named) as caught:
+    with raises_input_error(named):
         Problem.from_frame(table, **options)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("table", [5, [[1, 2]], np.zeros((2, 2)), None])
@@ -450,20 +451,20 @@ def test_measurements_and_names_are_no_labels():
     count = 1200
     x = np.arange(count) % 2
     numbers = np.arange(count)
-    with pytest.raises(InputError, match="'y' has 1,200"):
+    with raises_input_error("'y' has 1,200"):
         from_samples(x, numbers, numbers)
     names = [f"person {k}" for k in range(count)]
-    with pytest.raises(InputError, match="'name' has 1,200"):
+    with raises_input_error("'name' has 1,200"):
         from_samples(x, x, {"name": names})
-    with pytest.raises(InputError, match="no column is left to be seen"):
+    with raises_input_error("no column is left to be seen"):
         Problem.from_frame({"x": x, "y": x}, hide="x", guess="y", budget=1.0)
 
 
 def test_other_people_without_a_column_that_is_seen_are_refused():
     report = from_samples(*survey()).samples
-    with pytest.raises(InputError, match="'1'"):
+    with raises_input_error("'1'"):
         report.outcome_of({"0": [1.0]})
-    with pytest.raises(InputError, match=r"'1' .*edges"):
+    with raises_input_error(r"'1' .*edges"):
         report.outcome_of({"0": [1.0], "1": ["a"]})
 
 

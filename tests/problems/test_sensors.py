@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from refusals import raises_input_error
 from scipy import special, stats
 
-from discreet.errors import InputError
 from discreet.problems.sensors import (
     NormalDensity,
     count_vectors,
@@ -39,7 +40,7 @@ def enumerate_counts(law, count):
 
 
 def test_count_vectors_refuse_a_lattice_over_the_limit():
-    with pytest.raises(InputError, match=r"5000 .* 20,858,342,501"):
+    with raises_input_error(r"5000 .* 20,858,342,501"):
         count_vectors(5000, 4)
 
 
@@ -95,9 +96,8 @@ def test_a_pair_of_probability_zero_may_have_any_law():
     ],
 )
 def test_bad_count_models_are_refused_in_one_sentence(law, prior, count, message):
-    with pytest.raises(InputError, match=message) as caught:
+    with raises_input_error(message):
         iid_sensors(law, prior, count)
-    assert "\n" not in str(caught.value)
 
 
 # -- intervals
@@ -107,7 +107,7 @@ def test_bad_count_models_are_refused_in_one_sentence(law, prior, count, message
 def test_normal_tails_keep_relative_precision_on_both_sides():
     edges = np.array([-math.inf, -37.0, -20.0, -8.0, 0.0, 8.0, 20.0, 37.0, math.inf])
     masses = interval_masses(stats.norm(), edges)
-    np.testing.assert_allclose(masses, masses[::-1], rtol=1e-14)
+    assert_allclose(masses, masses[::-1], rtol=1e-14)
     tails = special.ndtr([-20.0, -8.0])
     assert masses[1] == pytest.approx(tails[0], rel=1e-13)
     assert masses[2] == pytest.approx(tails[1] - tails[0], rel=1e-13)
@@ -133,13 +133,13 @@ def test_a_histogram_law_is_cut_without_being_refined_beyond_its_rounding():
         (np.array([1, 5, 3, 1]), np.array([0.0, 1.0, 2.0, 3.0, 4.0])), density=False
     )
     masses = interval_masses(law, np.array([-math.inf, 0.5, 1.5, 3.5, 4.0, math.inf]))
-    np.testing.assert_allclose(masses, [0.05, 0.3, 0.6, 0.05, 0.0], atol=1e-15)
+    assert_allclose(masses, [0.05, 0.3, 0.6, 0.05, 0.0], atol=1e-15)
 
 
 def test_discrete_laws_use_half_open_bins():
     masses = interval_masses(stats.poisson(3.0), np.array([-math.inf, 0.0, 2.0, 5.0, math.inf]))
     pmf = stats.poisson(3.0).pmf(np.arange(6))
-    np.testing.assert_allclose(
+    assert_allclose(
         masses, [pmf[0], pmf[1:3].sum(), pmf[3:].sum(), stats.poisson(3.0).sf(5)], rtol=1e-13
     )
 
@@ -172,9 +172,8 @@ def test_interval_masses_sum_to_one_and_merge(cuts, mean, sigma):
     ],
 )
 def test_bad_edges_are_refused_in_one_sentence(edges, message):
-    with pytest.raises(InputError, match=message) as caught:
+    with raises_input_error(message):
         single_sensor([[stats.norm()]], [[1.0]], edges)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -186,5 +185,5 @@ def test_bad_edges_are_refused_in_one_sentence(edges, message):
     ],
 )
 def test_bad_single_models_are_refused(laws, prior, message):
-    with pytest.raises(InputError, match=message):
+    with raises_input_error(message):
         single_sensor(laws, prior, EDGES)

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from random_laws import random_columns, random_joint
+from refusals import raises_file_error, raises_input_error
 from strategies import estimators, finite_tilts, joints
 
 import discreet as ds
-from discreet.errors import FileError, InputError
+from discreet.errors import FileError
 from discreet.files.mapped import map_problem
 from discreet.judge import certify
 from discreet.measures import measure_of
@@ -52,7 +54,7 @@ TWO = several((FIRST, 0.01), (SECOND, 0.02, "chi-square"))
 def test_rows_are_one_under_the_other_and_terms_say_whose_they_are():
     problem = several((FIRST, 0.01), (SECOND, 0.0, "total-variation"), (GIVEN, 0.02, CONDITIONAL))
     assert problem.p_xz.shape == (9, 12)
-    np.testing.assert_array_equal(problem.p_xz[2:5], SECOND)
+    assert_array_equal(problem.p_xz[2:5], SECOND)
     assert [term.rows for term in problem.terms] == [slice(0, 2), slice(2, 5), slice(5, 9)]
     assert [term.groups for term in problem.terms][2] == (slice(5, 7), slice(7, 9))
     assert [str(term.budget) for term in problem.terms] == [
@@ -60,8 +62,8 @@ def test_rows_are_one_under_the_other_and_terms_say_whose_they_are():
         "0 of total-variation",
         f"0.02 nats of {CONDITIONAL}",
     ]
-    np.testing.assert_allclose(problem.p_z, FULL.sum(axis=(0, 1, 2)), rtol=1e-14)
-    np.testing.assert_allclose(problem.deviations.sum(axis=1), 0.0, atol=1e-15)
+    assert_allclose(problem.p_z, FULL.sum(axis=(0, 1, 2)), rtol=1e-14)
+    assert_allclose(problem.deviations.sum(axis=1), 0.0, atol=1e-15)
     assert repr(problem) == (
         "Problem(n=9, m=2, N=12, budget=0.01 nats and 0 of total-variation and "
         f"0.02 nats of {CONDITIONAL})"
@@ -80,9 +82,9 @@ def test_what_is_about_one_budget_names_the_terms():
         lambda: TWO.leakage(TWO.bayes_estimator),
         lambda: TWO.refuse_other_measures("densities are"),
     ):
-        with pytest.raises(InputError, match=r"2 constraints.* \.terms"):
+        with raises_input_error(r"2 constraints.* \.terms"):
             ask()
-    with pytest.raises(InputError, match=r"use problem\.law"):
+    with raises_input_error(r"use problem\.law"):
         TWO.output_law(TWO.bayes_estimator)
     assert TWO.leakages(TWO.bayes_estimator) == pytest.approx(TWO.bayes_leakages, rel=1e-12)
 
@@ -141,9 +143,8 @@ def test_what_is_about_one_budget_names_the_terms():
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(build, words):
-    with pytest.raises(InputError, match=words) as caught:
+    with raises_input_error(words):
         build()
-    assert "\n" not in str(caught.value)
 
 
 def test_budgets_change_one_by_one():
@@ -159,8 +160,8 @@ def test_budgets_change_one_by_one():
 
 def test_scaled_to_one_each():
     scaled = several((FIRST * (1.0 + 5e-10), 0.01), (SECOND * (1.0 - 4e-10), 0.02, "chi-square"))
-    np.testing.assert_allclose(scaled.p_xz, TWO.p_xz, rtol=1e-15)
-    np.testing.assert_allclose(scaled.loss, TWO.loss / (1.0 + 5e-10), rtol=1e-15)
+    assert_allclose(scaled.p_xz, TWO.p_xz, rtol=1e-15)
+    assert_allclose(scaled.loss, TWO.loss / (1.0 + 5e-10), rtol=1e-15)
 
 
 def test_reduction_keeps_terms():
@@ -259,7 +260,7 @@ def test_given_y_from_a_joint_is_the_same_as_given_by_hand():
     joint = FULL.sum(axis=1)
     one = Problem.from_joint(joint, 0.01, measure=CONDITIONAL)
     two = Problem(GIVEN, LOSS, 0.01, measure=CONDITIONAL)
-    np.testing.assert_array_equal(one.p_xz, two.p_xz)
+    assert_array_equal(one.p_xz, two.p_xz)
     assert one.terms == two.terms
     assert one.constraint == LeakageBudget(0.01, measure_of(CONDITIONAL))
 
@@ -275,9 +276,9 @@ def test_an_answer_over_one_of_the_budgets_is_repaired_until_all_are_kept():
         assert max(each.leakage_ceiling / each.budget for each in stated) >= 0.999
         assert [each.own_budget_kept for each in stated] == [s > 2.0 for s in share]
         assert 0.0 < judged.certificate.blend < 1.0
-        with pytest.raises(InputError, match="2 constraints"):
+        with raises_input_error("2 constraints"):
             _ = judged.certificate.budget
-        with pytest.raises(InputError, match="2 constraints"):
+        with raises_input_error("2 constraints"):
             _ = judged.leakage
         assert judged.certificate.own_leakage_ratio == pytest.approx(2.0, rel=1e-9)
 
@@ -430,7 +431,7 @@ def test_files_keep_all_constraints(problem, tmp_path):
     ds.save_problem(path, problem)
     again = ds.load_problem(path)
     assert again.terms == problem.terms
-    np.testing.assert_array_equal(again.p_xz, problem.p_xz)
+    assert_array_equal(again.p_xz, problem.p_xz)
     mapped = map_problem(path)
     assert mapped.terms == problem.terms
     with np.load(path) as stored:  # a reader of one constraint finds no number, and no dictionary
@@ -439,13 +440,13 @@ def test_files_keep_all_constraints(problem, tmp_path):
     one, other = (ds.verify(each, problem.bayes_estimator) for each in (path, problem))
     assert repr(one) == repr(other)  # nan is in both
     if len(problem.terms) > 1:
-        with pytest.raises(InputError, match="budgets"):
+        with raises_input_error("budgets"):
             ds.load_problem(path, budget=0.1)
     judged = ds.certify(problem, problem.bayes_estimator, 0.1 * np.ones((2, problem.n)))
     place = tmp_path / "solution.npz"
     judged.save(place)
     found = ds.load_solution(place)
-    np.testing.assert_array_equal(found.multipliers, judged.multipliers)
+    assert_array_equal(found.multipliers, judged.multipliers)
     assert ds.audit(problem, place).error_probability == pytest.approx(judged.error_probability)
 
 
@@ -465,7 +466,7 @@ def test_damaged_constraints_are_refused_in_a_sentence(tmp_path):
         with pytest.raises(FileError):
             ds.load_problem(path)
     np.savez(path, joint=FULL.sum(axis=1), constraint=np.array(json.dumps([entry])))
-    with pytest.raises(FileError, match="p_xz and loss"):
+    with raises_file_error("p_xz and loss"):
         ds.load_problem(path)
 
 

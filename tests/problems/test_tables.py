@@ -4,8 +4,9 @@ import gzip
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
+from refusals import raises_file_error
 
-from discreet.errors import FileError
 from discreet.files import tables
 from discreet.files.tables import TableStream, is_table, read_table
 
@@ -22,7 +23,7 @@ def people(tmp_path):
 def test_numbers_are_numbers_and_codes_with_leading_zeros_are_texts(people):
     found = read_table(people)
     assert list(found) == ["age", "zip", "name", "score"]
-    np.testing.assert_array_equal(found["age"], [40.0, np.nan, 7.0])
+    assert_array_equal(found["age"], [40.0, np.nan, 7.0])
     assert found["zip"].tolist() == ["01234", "99", "3"]
     assert found["name"].tolist() == ["Ann", None, "Bo"]
     assert found["score"].tolist() == [1.5, -2000.0, 0.5]
@@ -81,9 +82,8 @@ def test_bad_tables_are_refused_in_one_sentence(tmp_path, name, text, said):
     path = tmp_path / (name or "none.parquet")
     if name is not None:
         path.write_text(text, encoding="utf-8")
-    with pytest.raises(FileError, match=said) as caught:
+    with raises_file_error(said):
         read_table(path, ["a"])
-    assert "\n" not in str(caught.value)
 
 
 ENDS = {  # a column whose last cells decide what it is
@@ -153,7 +153,7 @@ def test_a_stream_has_the_columns_of_the_table_as_a_whole(tmp_path, monkeypatch,
 )
 def test_a_stream_refuses_what_is_no_table(tmp_path, content, complaint):
     (tmp_path / "people.csv").write_bytes(content)
-    with pytest.raises(FileError, match=complaint):
+    with raises_file_error(complaint):
         assert TableStream(tmp_path / "people.csv").people
 
 
@@ -161,5 +161,5 @@ def test_a_stream_notices_that_its_file_was_changed(people):
     stream = TableStream(people)
     assert stream.people == 3
     people.write_text(TEXT.replace("40", "forty"), encoding="utf-8")
-    with pytest.raises(FileError, match=people.name):
+    with raises_file_error(people.name):
         next(stream.parts())
