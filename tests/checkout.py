@@ -1,6 +1,8 @@
-"""The checkout in which the tests run: its folders, its files as texts, the scripts of `.ci`."""
+"""The checkout of the tests: its folders, its texts, the scripts of `.ci`; and a new Python."""
 
 import importlib.util
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -17,6 +19,15 @@ def text_of(path):
 
 PROJECT = tomllib.loads(text_of("pyproject.toml"))["project"]
 """What pyproject.toml says about the package."""
+
+
+def python(*arguments, **options):
+    """What a new process of this Python prints; it must succeed."""
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, **options
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
 
 
 def ci_script(name):

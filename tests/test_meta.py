@@ -18,17 +18,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checkout import BENCHMARKS, PROJECT, ROOT, ci_script, text_of
+from checkout import BENCHMARKS, PROJECT, ROOT, ci_script, python, text_of
 from left_out import LEFT_OUT
 from weight import tokens_of
 
-from discreet import errors
-from discreet.backends.contract import Backend, Capabilities, Options, Regime
+from discreet import Problem, errors
+from discreet.backends import (
+    Backend,
+    Capabilities,
+    Options,
+    Regime,
+    Status,
+    availability,
+    backend_names,
+    load_backend,
+)
 from discreet.backends.declared import BACKENDS
-from discreet.backends.registry import availability, backend_names, load_backend, own_backends
+from discreet.backends.registry import own_backends
 from discreet.backends.run import attempt
-from discreet.backends.solution import Status
-from discreet.problems.problem import Problem
 
 PACKAGE = ROOT / "discreet"
 MODULES = {
@@ -463,17 +470,7 @@ HEAVY = (
 
 def run_python(code):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=environment,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return python("-c", code, cwd=ROOT, env=environment, timeout=120)
 
 
 def test_importing_discreet_loads_nothing_else():
@@ -716,57 +713,25 @@ JUNIT = (
     '<testsuites><testsuite><testcase classname="tests.test_a" '
     'name="test_fine"/>{}</testsuite></testsuites>'
 )
-SKIP = '<testcase classname="{}" name="{}"><skipped type="{}" message="{}"/></testcase>'
+SKIP = (
+    '<testcase classname="tests.{}" name="{}"><skipped type="pytest.skip" message="{}"/></testcase>'
+)
 
 
 @pytest.mark.parametrize(
     ("case", "count"),
     [
-        ("", 0),
-        (
-            SKIP.format(
-                "tests.test_conformance",
-                "test_law[conic-dirichlet]",
-                "pytest.skip",
-                "cvxpy is not installed",
-            ),
-            1,
-        ),
-        (
-            SKIP.format(
-                "tests.backends.test_blahut_arimoto", "test_law", "pytest.skip", "no reason"
-            ),
-            1,
-        ),
-        (
-            SKIP.format(
-                "tests.test_b", "test_c", "pytest.skip", "backend blahut-arimoto is absent"
-            ),
-            1,
-        ),
-        (
-            SKIP.format(
-                "tests.test_conformance",
-                "test_law[other]",
-                "pytest.skip",
-                "backend other is absent",
-            ),
-            0,
-        ),
-        (
-            SKIP.format(
-                "tests.test_conformance",
-                "test_law[conic]",
-                "pytest.skip",
-                "unsupported: N is too large",
-            ),
-            0,
-        ),
+        ((), 0),
+        (("test_conformance", "test_law[conic-dirichlet]", "cvxpy is not installed"), 1),
+        (("backends.test_blahut_arimoto", "test_law", "no reason"), 1),
+        (("test_b", "test_c", "backend blahut-arimoto is absent"), 1),
+        (("test_conformance", "test_law[other]", "backend other is absent"), 0),
+        (("test_conformance", "test_law[conic]", "unsupported: N is too large"), 0),
     ],
 )
 def test_a_skipped_required_backend_is_noticed(case, count, tmp_path):
     junit = tmp_path / "junit.xml"
-    junit.write_text(JUNIT.format(case), encoding="utf-8")
+    junit.write_text(JUNIT.format(SKIP.format(*case) if case else ""), encoding="utf-8")
     assert len(ci_script("check_skips").complaints(junit, ["conic", "blahut-arimoto"])) == count
 
 
@@ -782,17 +747,11 @@ def test_the_gate_requires_every_backend_of_the_project():
     """The gate reads the declarations from the files, before anything is installed, and leaves out no
     marked test.
     """
-    gate = ROOT / ".ci" / "run"
-    assert os.access(gate, os.X_OK)
-    assert "PYTEST_ADDOPTS=\"-m '' " in text_of(gate)
-    asked = re.search(
-        r"^required=\$\(python3 (.+)\)$",
-        text_of(gate),
-        flags=re.MULTILINE,
-    )
-    said = subprocess.run(
-        [sys.executable, *asked[1].split()], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    gate = text_of(".ci/run")
+    assert "PYTEST_ADDOPTS=\"-m '' " in gate
+    asked = re.search(r"^required=\$\(python3 (.+)\)$", gate, flags=re.MULTILINE)
+    said = python(*asked[1].split(), cwd=ROOT)
     assert sorted(said.strip().split(",")) == sorted(OWN_BACKENDS)
 
 
@@ -814,14 +773,8 @@ def test_a_file_and_a_line_in_the_list_add_a_backend(tmp_path, monkeypatch):
         "import discreet as d; p = d.problems.paper_single(bins=4, budget=0.01); print(d.solve(p, "
         "'descent').status.value)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["certified"]
-    names = subprocess.run(
-        [sys.executable, str(listed)], capture_output=True, text=True, check=True
-    )
-    assert "descent" in names.stdout.strip().split(",")
+    assert python("-c", code, cwd=tmp_path).split() == ["certified"]
+    assert "descent" in python(str(listed)).strip().split(",")
 
 
 def test_every_class_with_capabilities_is_in_the_list_of_backends():

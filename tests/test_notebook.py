@@ -14,8 +14,7 @@ from command import solving_here
 from refusals import raises_input_error
 
 import discreet as ds
-from discreet.reports.compare import Case, run_comparison
-from discreet.reports.measurements import Configuration
+from discreet.reports import Case, Configuration, run_comparison
 from discreet.showing.figures import Figure
 
 EVIL = '<script>alert("&")</script>$\\frac$'

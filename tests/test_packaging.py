@@ -7,14 +7,12 @@ which holds every module of `discreet` and nothing else.
 
 import os
 import shutil
-import subprocess
-import sys
 import tarfile
 import zipfile
 
 import pytest
 import yaml
-from checkout import PROJECT, ROOT, ci_script, text_of
+from checkout import PROJECT, ROOT, ci_script, python, text_of
 
 LINKS = {"problems": "discreet/problems", "backends": "discreet/backends"}
 NEEDED = ("pyproject.toml", "README.md", "LICENSE")
@@ -39,11 +37,8 @@ def build_wheel(tree, *, links, build="build_wheel"):
     if links:
         for name, target in LINKS.items():
             (tree / name).symlink_to(target, target_is_directory=True)
-    done = subprocess.run(
-        [sys.executable, "-c", f"from setuptools import build_meta; build_meta.{build}('dist')"],
-        capture_output=True, text=True, timeout=300, check=False, cwd=tree,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    code = f"from setuptools import build_meta; build_meta.{build}('dist')"
+    python("-c", code, timeout=300, cwd=tree)
     (wheel,) = (tree / "dist").glob("*.whl")
     return wheel
 
@@ -76,17 +71,8 @@ def test_an_editable_installation_is_found_next_to_a_folder_of_its_name(tmp_path
     )
     program = "; ".join(lines)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env=environment,
-    )
-    assert done.stdout.strip() == str(
-        tmp_path / "discreet" / "discreet" / "problems" / "__init__.py"
-    ), done.stderr
+    place = python("-c", program, cwd=tmp_path, env=environment).strip()
+    assert place == str(tmp_path / "discreet" / "discreet" / "problems" / "__init__.py")
 
 
 def test_the_checker_notices_a_missing_module_a_stale_one_and_a_stray_package(tmp_path):
@@ -181,16 +167,7 @@ def test_an_import_from_a_copy_without_links_works(tmp_path):
         "    assert name not in sys.modules\n"
         "print(discreet.backends.backend_names())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "tilt" in done.stdout
+    assert "tilt" in python("-c", code, cwd=tmp_path, timeout=120)
 
 
 def test_the_extras_are_the_documented_ones_and_all_includes_them():
@@ -218,8 +195,4 @@ def test_highspy_shares_a_process_with_other_libraries_that_contain_highs(other,
         "x = h.addVariable(0.25, 1.0)\nh.minimize(x)\n"
         "print(h.getObjectiveValue())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) == 0.25
+    assert float(python("-c", code, timeout=120)) == 0.25

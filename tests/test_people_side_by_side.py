@@ -48,18 +48,12 @@ def test_one_split_end_to_end(load, tmp_path):
     # what was written is read again, and no split is done twice
     main.replace_file(tmp_path / "people.csv", main.records_csv([asdict(row) for row in rows]))
     assert main.read(tmp_path / "people.csv") == rows
-    assert (
-        main.main(["--only", "diabetes", "--splits", "1", "--out", str(tmp_path / "people")]) == 0
-    )
+    command = ["--only", "diabetes", "--splits", "1", "--out", str(tmp_path / "people")]
+    assert main.main(command) == 0
     assert text_of(tmp_path / "people.md") == page
     # some rows are made anew, and the others stay
     again = ["--again", "--method", "plain", "--method", "discreet"]
-    assert (
-        main.main(
-            ["--only", "diabetes", "--splits", "1", "--out", str(tmp_path / "people"), *again]
-        )
-        == 0
-    )
+    assert main.main([*command, *again]) == 0
     anew = main.read(tmp_path / "people.csv")
     assert [row.place for row in anew] == [row.place for row in rows]
     for new, old in zip(anew, rows, strict=True):

@@ -19,6 +19,9 @@ from test_docs import PAGES, anchors_of
 pytestmark = pytest.mark.gate
 
 FOLDER = DOCS / "site"
+OF_EVERY_PAGE = pytest.mark.parametrize(
+    "page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix()
+)
 MODULES = (
     "check_site",
     "formulas",
@@ -44,7 +47,7 @@ def tools():
 # --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+@OF_EVERY_PAGE
 def test_every_formula_becomes_mathml_and_every_heading_keeps_its_anchor(tools, page):
     found, headings = tools["github_markdown"].rendered(text_of(page))
     outside = re.sub(r"<pre.*?</pre>|<code.*?</code>|<math.*?</math>", "", found, flags=re.DOTALL)
@@ -81,7 +84,7 @@ def test_formulas_are_drawn_in_a_line_and_displayed(tools):
     assert len(re.findall(r'<div class="formula"[^>]*><math [^>]*display="block"', found)) == 1
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+@OF_EVERY_PAGE
 def test_formulas_of_a_page_are_drawn_on_github_too(tools, page):
     """There emphasis and escapes are read before formulas, a dollar must not touch a word, and some
     commands are refused.
@@ -314,10 +317,16 @@ def test_every_formula_is_drawn(opened):
     assert not [size for size in sizes if min(size["width"], size["height"]) < 3]
 
 
-def test_search_finds_a_word_from_a_folder_by_keys_alone(opened):
+def searching(opened, words):
+    """A page on which these words are typed into the search."""
     tab = opened("how-to/first-result.html")
     tab.keyboard.press("Control+k")
-    tab.keyboard.type("Blahut")
+    tab.keyboard.type(words)
+    return tab
+
+
+def test_search_finds_a_word_from_a_folder_by_keys_alone(opened):
+    tab = searching(opened, "Blahut")
     tab.wait_for_selector("text=/\\d+ results/")
     tab.keyboard.press("Enter")
     tab.wait_for_url(lambda url: "first-result" not in url)
@@ -325,9 +334,7 @@ def test_search_finds_a_word_from_a_folder_by_keys_alone(opened):
 
 
 def test_search_finds_a_concept_before_properties(opened):
-    tab = opened("how-to/first-result.html")
-    tab.keyboard.press("Control+k")
-    tab.keyboard.type("bayes rule")
+    tab = searching(opened, "bayes rule")
     tab.wait_for_selector("a:has-text('Bayes rule'):has-text('Glossary')")
     tab.keyboard.press("Enter")
     tab.wait_for_url(lambda url: "first-result" not in url)
@@ -335,9 +342,7 @@ def test_search_finds_a_concept_before_properties(opened):
 
 
 def test_search_finds_a_name_of_another_library(opened):
-    tab = opened("how-to/first-result.html")
-    tab.keyboard.press("Control+k")
-    tab.keyboard.type("GridSearchCV")
+    tab = searching(opened, "GridSearchCV")
     tab.click("a:has-text('In scikit-learn')")
     tab.wait_for_url(lambda url: "first-result" not in url)
     assert "GridSearchCV" in tab.inner_text("article")

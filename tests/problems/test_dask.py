@@ -18,13 +18,10 @@ from refusals import raises_input_error
 
 import discreet as ds
 from discreet.errors import Absent
-from discreet.measures.registry import measure_of
-from discreet.problems import outcomes
-from discreet.problems.constraint import LeakageBudget
-from discreet.problems.outcomes import ArrayBlocks
+from discreet.measures import measure_of
+from discreet.problems import ArrayBlocks, LeakageBudget, block_problem, from_dask, outcomes
 from discreet.problems.streams import dask_
-from discreet.problems.streams.dask_ import DaskBlocks, from_dask
-from discreet.problems.streams.sources import block_problem
+from discreet.problems.streams.dask_ import DaskBlocks
 
 dask = pytest.importorskip("dask", reason="the extra `distributed` is not installed")
 da = pytest.importorskip("dask.array")

@@ -5,12 +5,14 @@ enumeration, and their laws.
 import itertools
 import math
 import tracemalloc
+from math import inf
 
 import exactly
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.random import default_rng
 from numpy.testing import assert_allclose
 from random_laws import random_joint
 from refusals import raises_input_error
@@ -28,14 +30,14 @@ from discreet.problems.sensors import (
     paper_conditional,
 )
 
-EDGES = [-math.inf, 0.2, 0.5, 0.8, math.inf]
+EDGES = [-inf, 0.2, 0.5, 0.8, inf]
 
 
 def random_laws(seed, sensors, n, m, bins, share_of_zeros=0.0):
     """Laws [sensors, n, m, bins] with wide-ranging entries and, if asked for, bins that are never
     reported.
     """
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     weights = 10.0 ** rng.uniform(-8.0, 0.0, size=(sensors, n, m, bins))
     weights[rng.random(weights.shape) < share_of_zeros] = 0.0
     weights[..., 0] += 1e-3
@@ -76,7 +78,7 @@ def pooled(joint, counts, coarse):
 # -----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(2, 4), st.floats(0.0, 0.6))
 def test_pooled_counts_of_any_law_equal_enumeration(seed, sensors, bins, share_of_zeros):
     laws, prior = random_laws(seed, sensors, 2, 1, bins, share_of_zeros)
@@ -113,13 +115,13 @@ def test_vectors_of_reports_are_products(sensors, bins):
     joint = index_sensors(laws, prior)
     vectors = index_vectors(bins)
     assert vectors.tolist() == [list(v) for v in itertools.product(*map(range, bins))]
-    for l in np.random.default_rng(0).integers(0, len(vectors), 30):  # noqa: E741
+    for l in default_rng(0).integers(0, len(vectors), 30):  # noqa: E741
         for j, i in np.ndindex(2, 2):
             wanted = prior[j, i] * math.prod(laws[s][j, i, k] for s, k in enumerate(vectors[l]))
             assert joint[j, i, l] == pytest.approx(wanted, rel=1e-13, abs=0.0)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 4), st.booleans())
 def test_pooling_the_groups_gives_the_pooled_counts(seed, first, second, alike):
     laws, prior = random_laws(seed, first + second, 2, 2, 3)
@@ -247,9 +249,9 @@ def test_a_binned_law_is_the_papers():
 def test_laws_of_heterogeneous_sensors_can_be_stacked():
     slow = [[stats.expon(scale=1.0 + x + y) for y in range(3)] for x in range(2)]
     fast = [[stats.gamma(2.0, scale=1.0 + y) for y in range(3)] for x in range(2)]
-    cuts = [0.0, 1.0, 4.0, math.inf]
+    cuts = [0.0, 1.0, 4.0, inf]
     joint = mixed_sensors(
-        [binned_law(slow, cuts), binned_law(fast, [0.0, 0.5, 2.0, math.inf])],
+        [binned_law(slow, cuts), binned_law(fast, [0.0, 0.5, 2.0, inf])],
         np.full((2, 3), 1 / 6),
     )
     assert joint.shape == (2, 3, 6)
@@ -267,4 +269,4 @@ def test_laws_of_heterogeneous_sensors_can_be_stacked():
 )
 def test_a_bad_table_of_distributions_is_refused(table, message):
     with raises_input_error(message):
-        binned_law(table, [0.0, 1.0, math.inf])
+        binned_law(table, [0.0, 1.0, inf])

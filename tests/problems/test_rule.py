@@ -1,28 +1,26 @@
 """Rules: their decisions, the agreement of all ways to evaluate them, and their refusals."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
-from random_laws import random_columns, random_joint
+from random_laws import random_columns, random_problem
 from refusals import raises_file_error, raises_input_error
 from strategies import problems
 
 from discreet.numerics.label_strips import strip_sums
 from discreet.numerics.tilted_losses import in_order_losses
-from discreet.problems.outcomes import ArrayBlocks
-from discreet.problems.problem import Problem
-from discreet.problems.rule import OutcomeRule
+from discreet.problems import ArrayBlocks, OutcomeRule, Problem
 
-
-def random_problem(n, m, outcomes, seed=0, budget=0.01):
-    joint = random_joint(seed, n, m, outcomes, spread=0.5)
-    return Problem.from_joint(joint, budget)
+problem_of = partial(random_problem, spread=0.5)
 
 
 def random_rule(problem, ties, seed=0, share=0.0):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     index = rng.choice(problem.N, size=ties, replace=False)
     columns = random_columns(rng, problem.m, ties)
     return OutcomeRule(
@@ -56,7 +54,7 @@ def test_off_ties_a_rule_is_the_first_least_tilted_loss(data):
 
 
 def test_an_estimator_stated_as_a_rule_loses_no_probability_however_small():
-    problem = random_problem(2, 3, 5)
+    problem = problem_of(5, 2, 3)
     tilt = np.zeros((3, 2))
     estimator = OutcomeRule(tilt).dense(blocks_of(problem))
     rare = int(estimator[:, 2].argmin())
@@ -68,7 +66,7 @@ def test_an_estimator_stated_as_a_rule_loses_no_probability_however_small():
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
 def test_blocks_of_any_size_give_the_same_estimator(size):
-    problem = random_problem(3, 4, 300)
+    problem = problem_of(300, 3, 4)
     rule = random_rule(problem, 9, share=0.25)
     whole = rule.columns_for(0, problem.p_xz, problem.loss)
     assert_array_equal(rule.dense(blocks_of(problem, size)), whole)
@@ -79,7 +77,7 @@ def test_blocks_of_any_size_give_the_same_estimator(size):
 
 
 def test_ties_may_come_in_any_order():
-    problem = random_problem(2, 2, 30)
+    problem = problem_of(30, 2, 2)
     columns = np.array([[0.25, 0.5], [0.75, 0.5]])
     left = OutcomeRule(np.zeros((2, 2)), [20, 3], columns)
     right = OutcomeRule(np.zeros((2, 2)), [3, 20], columns[:, ::-1])
@@ -91,7 +89,7 @@ def test_ties_may_come_in_any_order():
 
 
 def test_blending_composes():
-    problem = random_problem(2, 3, 40)
+    problem = problem_of(40, 2, 3)
     rule = random_rule(problem, 4, share=0.1)
     towards = np.array([0.0, 1.0, 0.0])
     expected = 0.7 * rule.dense(blocks_of(problem)) + 0.3 * towards[:, None]
@@ -114,7 +112,7 @@ def test_the_compiled_pass_has_the_labels_of_the_rule(n, m, outcomes, seed, coar
     """Labels are exactly those of the rule, even for coarse numbers, with which most outcomes are
     tied.
     """
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     joint = (
         rng.integers(0, 3, size=(n, m, outcomes)).astype(float)
         if coarse
@@ -141,7 +139,7 @@ def test_the_compiled_pass_has_the_labels_of_the_rule(n, m, outcomes, seed, coar
 
 
 def test_dense_into_a_file_is_all_or_nothing(tmp_path):
-    problem = random_problem(2, 3, 500)
+    problem = problem_of(500, 2, 3)
     rule = random_rule(problem, 5)
     target = tmp_path / "estimator.npy"
     mapped = rule.dense(blocks_of(problem, 64), target)
@@ -164,7 +162,7 @@ def test_dense_into_a_file_is_all_or_nothing(tmp_path):
 
 
 def test_dense_into_an_array():
-    problem = random_problem(2, 2, 50)
+    problem = problem_of(50, 2, 2)
     rule = random_rule(problem, 2)
     out = np.empty((2, 50))
     assert rule.dense(blocks_of(problem), out) is out

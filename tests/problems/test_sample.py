@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
 from numpy.testing import assert_allclose
 from random_laws import random_columns, random_joint
 
@@ -39,7 +40,7 @@ def weighed(blocks, *, by_error=False):
 )
 def test_draws_are_systematic(shape, count, seed, by_error, size):
     n, m = shape
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     joint = random_joint(rng, n, m, count, spread=0.5)
     p_xz = joint.sum(axis=1)
     loss = joint.sum(axis=(0, 1)) - joint.sum(axis=0)
@@ -66,7 +67,7 @@ def test_draws_are_systematic(shape, count, seed, by_error, size):
 
 def test_a_draw_for_every_outcome_is_the_problem_itself():
     count = 256
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     split = random_columns(rng, 3, count) / count
     p_xz = np.concatenate([split[:2], split[2:] + (1 / count - split.sum(axis=0))])
     loss = rng.random((2, count)) / count

@@ -3,41 +3,41 @@ arithmetic, laws, files.
 """
 
 import json
-import math
 from fractions import Fraction
+from math import inf
 from types import SimpleNamespace
 
 import exactly
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
-from random_laws import random_columns, random_joint
+from random_laws import laws_of_secrets, random_columns, random_joint
 from refusals import raises_file_error, raises_input_error
 from strategies import estimators, finite_tilts, joints
 
 import discreet as ds
-from discreet.errors import FileError
-from discreet.files.mapped import map_problem
+from discreet import FileError
+from discreet.files import map_problem
 from discreet.judge import certify
 from discreet.measures import measure_of
 from discreet.numerics.estimators import normalise
-from discreet.problems.blocks import BlockProblem
-from discreet.problems.constraint import Constraint, LeakageBudget
-from discreet.problems.problem import Problem
-from discreet.problems.reduction import reduce
-from discreet.problems.rule import OutcomeRule
-from discreet.problems.streams.sources import block_problem
+from discreet.problems import (
+    BlockProblem,
+    Constraint,
+    LeakageBudget,
+    OutcomeRule,
+    Problem,
+    block_problem,
+    reduce,
+)
 
 CONDITIONAL = "conditional-mutual-information"
 # p(x, x', y, z)
 FULL = random_joint(1, 2, 3, 2, 12, spread=0.7)
-FIRST = FULL.sum(axis=(1, 2))
-SECOND = FULL.sum(axis=(0, 2))
-GIVEN = FULL.sum(axis=1).transpose(1, 0, 2)
-LOSS = Problem.from_joint(FULL.sum(axis=0), math.inf).loss
+FIRST, SECOND, GIVEN, LOSS = laws_of_secrets(FULL)
 
 
 def several(*constraints, loss=LOSS):
@@ -70,7 +70,7 @@ def test_rows_are_one_under_the_other_and_terms_say_whose_they_are():
     )
     assert not problem.perfect
     assert not problem.oblivious
-    assert problem.equivocation == -math.inf
+    assert problem.equivocation == -inf
 
 
 def test_what_is_about_one_budget_names_the_terms():
@@ -155,7 +155,7 @@ def test_budgets_change_one_by_one():
     ]
     assert other.p_xz is TWO.p_xz
     assert TWO.with_budget([0.0, 0.0]).perfect
-    assert TWO.with_budget([math.inf, math.inf]).oblivious
+    assert TWO.with_budget([inf, inf]).oblivious
 
 
 def test_scaled_to_one_each():
@@ -204,10 +204,7 @@ def _exactly(problem, estimator):
         shares = [exactly.total(part) / whole for part in parts]
         leaks = [exactly.leakage(part, estimator, normalised=True) for part in parts]
         found.append(
-            sum(
-                mpmath.mpf(s.numerator) / s.denominator * leak
-                for s, leak in zip(shares, leaks, strict=True)
-            )
+            sum(exactly.real(share) * leak for share, leak in zip(shares, leaks, strict=True))
         )
     return found
 
@@ -216,12 +213,12 @@ def _exactly(problem, estimator):
 def secrets(draw):
     """X, Y, and X given Y as secrets, in any combination, without a constraint."""
     joint = draw(joints())
-    loss = Problem.from_joint(joint, math.inf).loss
+    loss = Problem.from_joint(joint, inf).loss
     given_y = joint.transpose(1, 0, 2)
     kinds = [
-        (joint.sum(axis=1), math.inf),
-        (joint.sum(axis=0), math.inf),
-        (given_y, math.inf, CONDITIONAL),
+        (joint.sum(axis=1), inf),
+        (joint.sum(axis=0), inf),
+        (given_y, inf, CONDITIONAL),
     ]
     which = draw(st.sampled_from([(2,), (0, 1), (0, 2), (1, 0, 2), (2, 2)]))
     return several(*(kinds[each] for each in which), loss=loss)
@@ -252,7 +249,7 @@ def test_no_certificate_is_false(data, problem):
         for term, ceiling in zip(case.terms, kept, strict=True):
             assert ceiling <= term.budget.amount or term.budget.perfect
         parts = judged.kkt.complementarity + judged.kkt.alignment + judged.kkt.slackness
-        if judged.lower > 0.0 and judged.private_within == math.inf:
+        if judged.lower > 0.0 and judged.private_within == inf:
             assert parts == pytest.approx(judged.gap, rel=1e-6, abs=1e-9)
 
 
@@ -357,19 +354,17 @@ def test_an_answer_of_tilt_that_is_nearly_private_is_made_private():
     """A problem of the campaign of accuracy, drawn("secrets", 1, 178): the interior point moves
     beliefs by 1e-4.
     """
-    rng = np.random.default_rng([1, 178])
+    rng = default_rng([1, 178])
     rng.random()  # the number of outcomes and the sizes are drawn first
     rng.integers(2, 4, size=3)
     joint = rng.gamma(rng.choice([0.3, 1.0]), size=(2, 2, 2, 8)) + 1e-9
     joint /= joint.sum()
-    first = joint.sum(axis=(1, 2))
-    second = joint.sum(axis=(0, 2))
-    given = joint.sum(axis=1).transpose(1, 0, 2)
+    first, second, given, loss = laws_of_secrets(joint)
     problem = several(
         (first, 0.0, "total-variation"),
         (second, 0.0020856720038778622),
         (given, 0.0, CONDITIONAL),
-        loss=Problem.from_joint(joint.sum(axis=0), math.inf).loss,
+        loss=loss,
     )
     solution = ds.solve(problem, "tilt", gap=1e-9)
     assert solution.status is ds.Status.CERTIFIED, solution
@@ -379,14 +374,14 @@ def test_an_answer_of_tilt_that_is_nearly_private_is_made_private():
 
 def three_secrets(seed, budget):
     """One with a budget, an adversary's gain that must be 0, and one that must not leak."""
-    joint = np.random.default_rng(seed).gamma(0.5, size=(2, 2, 2, 2, 12)) + 1e-9
+    joint = default_rng(seed).gamma(0.5, size=(2, 2, 2, 2, 12)) + 1e-9
     joint /= joint.sum()
     first, second, third = (joint.sum(axis=tuple({0, 1, 2, 3} - {k})) for k in range(3))
     return several(
         (first, budget, "pointwise-information"),
         (second, 0.0, "min-entropy-leakage"),
         (third, 0.0, "total-variation"),
-        loss=Problem.from_joint(joint.sum(axis=(0, 1)), math.inf).loss,
+        loss=Problem.from_joint(joint.sum(axis=(0, 1)), inf).loss,
     )
 
 
