@@ -21,22 +21,6 @@ from discreet.cli.app import app
 from discreet.reports.crosscheck import gate
 from discreet.reports.study import runner
 
-__all__ = [
-    "COMMAND",
-    "Said",
-    "done",
-    "environment",
-    "files_limited_to",
-    "process",
-    "python",
-    "recorded",
-    "refused",
-    "run",
-    "solving_here",
-    "start",
-    "write_table",
-]
-
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it; a pipe has its usual width
 
 COMMAND = get_command(app)

@@ -33,10 +33,10 @@ import signal
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 import pytest
 from browser import CHROMIUM
+from checkout import BENCHMARKS, ROOT
 from hypothesis import settings
 
 for _library in ("OMP", "OPENBLAS", "MKL"):
@@ -44,7 +44,7 @@ for _library in ("OMP", "OPENBLAS", "MKL"):
 
 if sys.dont_write_bytecode:
     sys.dont_write_bytecode = False
-    sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
+    sys.pycache_prefix = str(ROOT / ".pytest_cache" / "bytecode")
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -88,7 +88,7 @@ def never_waiting_for_the_disk():
 @pytest.fixture
 def load(monkeypatch):
     """Import a module of the benchmarks, which do not belong to the package."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
     return importlib.import_module
 
 

@@ -12,23 +12,12 @@ import mpmath
 import numpy as np
 from flint import fmpq
 
-__all__ = [
-    "bound",
-    "distance",
-    "dot",
-    "error_probability",
-    "leakage",
-    "perfect_privacy_optimum",
-    "rational",
-    "rationals",
-    "real",
-    "support",
-    "total",
-]
-
 mpmath.mp.dps = 120
 
-Rows = list[list[Fraction]]
+
+def fractions(array):
+    """Every entry of an array as a fraction; all references below compute with such arrays."""
+    return np.vectorize(Fraction, otypes=[object])(array)
 
 
 def rational(value):
@@ -55,25 +44,33 @@ def dot(*factors):
     return Fraction(sum(above * (whole // below) for above, below in products), whole)
 
 
-def _rows(array):
-    return [
-        [value if isinstance(value, Fraction) else Fraction(float(value)) for value in row]
-        for row in np.asarray(array)
-    ]
-
-
 def real(value):
     return mpmath.mpf(value.numerator) / mpmath.mpf(value.denominator)
 
 
 def total(problem):
     """Σ p_xz."""
-    return sum((value for row in _rows(problem.p_xz) for value in row), Fraction(0))
+    return fractions(problem.p_xz).sum()
 
 
-def _columns_to_one(estimator):
-    sums = [sum(column, Fraction(0)) for column in zip(*estimator, strict=True)]
-    return [[value / whole for value, whole in zip(row, sums, strict=True)] for row in estimator]
+def completed(estimator):
+    """The columns as `verify` reads them: the likeliest guess gets what the others leave."""
+    found = fractions(estimator)
+    likeliest = np.argmax(estimator, axis=0)
+    found[likeliest, np.arange(likeliest.size)] += 1 - found.sum(axis=0)
+    return found
+
+
+def _columns(estimator, normalised):
+    """The columns, divided by their sums if they are normalised."""
+    found = fractions(estimator)
+    return found / found.sum(axis=0) if normalised else found
+
+
+def guess_law(problem, estimator, normalised=True):
+    """p(guess, x) [m, n], with the total of the problem divided out."""
+    a = fractions(problem.p_xz)
+    return _columns(estimator, normalised) @ a.T / a.sum()
 
 
 def _phi(x):
@@ -89,20 +86,12 @@ def _phi(x):
 
 def leakage(problem, estimator, normalised=False):
     """I(X; Ŷ) in nats, as an mpf."""
-    a = _rows(problem.p_xz)
-    guess = _rows(estimator)
-    whole = total(problem)
-    if normalised:
-        guess = _columns_to_one(guess)
-    prior = [sum(row, Fraction(0)) / whole for row in a]
+    joint = guess_law(problem, estimator, normalised)
+    prior = fractions(problem.p_xz).sum(axis=1) / total(problem)
     result = mpmath.mpf(0)
-    for row in guess:
-        joint = [
-            sum((p * v for p, v in zip(row, masses, strict=True)), Fraction(0)) / whole
-            for masses in a
-        ]
-        mass = sum(joint, Fraction(0))
-        for u, pi in zip(joint, prior, strict=True):
+    for row in joint:
+        mass = row.sum()
+        for u, pi in zip(row, prior, strict=True):
             if mass and pi:
                 result += real(mass * pi) * _phi(u / (mass * pi) - 1)
     return result
@@ -110,46 +99,25 @@ def leakage(problem, estimator, normalised=False):
 
 def error_probability(problem, estimator, normalised=False):
     """⟨L, P⟩."""
-    guess = _columns_to_one(_rows(estimator)) if normalised else _rows(estimator)
-    return sum(
-        (
-            p * v
-            for row, losses in zip(guess, _rows(problem.loss), strict=True)
-            for p, v in zip(row, losses, strict=True)
-        ),
-        Fraction(0),
-    )
+    return (_columns(estimator, normalised) * fractions(problem.loss)).sum()
 
 
 def bound(problem, tilt, multiplier):
     """Σ_l min_i (L_il + a_l·t_i) − μ ε Σ π of feasible duals."""
-    a = _rows(problem.p_xz)
-    losses = _rows(problem.loss)
-    t = _rows(tilt)
-    value = sum(
-        (
-            min(
-                losses[i][k] + sum((t[i][j] * a[j][k] for j in range(problem.n)), Fraction(0))
-                for i in range(problem.m)
-            )
-            for k in range(problem.N)
-        ),
-        Fraction(0),
-    )
-    free = multiplier == 0.0 or problem.budget == 0.0
-    return value - (
-        Fraction(0) if free else Fraction(multiplier) * Fraction(problem.budget) * total(problem)
-    )
+    tilted = fractions(problem.loss) + fractions(tilt) @ fractions(problem.p_xz)
+    value = tilted.min(axis=0).sum()
+    if multiplier == 0.0 or problem.budget == 0.0:
+        return value
+    return value - Fraction(multiplier) * Fraction(problem.budget) * total(problem)
 
 
 def support(problem, tilt, multiplier):
     """max_i h_i(t, μ) ÷ μ, as an mpf (μ = inf: max_i Σ π_j t_ij; μ = 0: max_ij t_ij); feasible
     duals have it ≤ 0.
     """
-    whole = total(problem)
-    prior = [sum(row, Fraction(0)) / whole for row in _rows(problem.p_xz)]
+    prior = fractions(problem.p_xz).sum(axis=1) / total(problem)
     worst = mpmath.mpf("-inf")
-    for row in _rows(tilt):
+    for row in fractions(tilt):
         entries = [(pi, t) for pi, t in zip(prior, row, strict=True) if pi]
         if multiplier == np.inf:
             value = real(sum((pi * t for pi, t in entries), Fraction(0)))
@@ -170,15 +138,12 @@ def distance(problem, estimator):
     """max_ij |p(x_j given ŷ_i) / p(x_j) − 1| over the guesses made; columns are divided by their
     sums.
     """
-    a = _rows(problem.p_xz)
-    guess = _columns_to_one(_rows(estimator))
-    whole = total(problem)
     found = Fraction(0)
-    for row in guess:
-        u = [sum((p * q for p, q in zip(row, masses, strict=True)), Fraction(0)) for masses in a]
-        for mass, masses in zip(u, a, strict=True):
-            if sum(u) and sum(masses):
-                found = max(found, abs(mass * whole / (sum(u) * sum(masses)) - 1))
+    prior = fractions(problem.p_xz).sum(axis=1) / total(problem)
+    for row in guess_law(problem, estimator):
+        for u, pi in zip(row, prior, strict=True):
+            if row.sum() and pi:
+                found = max(found, abs(u / (row.sum() * pi) - 1))
     return found
 
 
@@ -189,37 +154,20 @@ def perfect_privacy_optimum(problem, within=0.0):
     The linear program over P_il with Σ_i P_il = 1 and Σ_l P_il (±(a_jl − π_j w_l) − δ π_j w_l) ≤ 0,
     in fractions.
     """
-    a = _rows(problem.p_xz)
-    losses = _rows(problem.loss)
-    whole = total(problem)
+    a = fractions(problem.p_xz)
+    expected = np.outer(a.sum(axis=1), a.sum(axis=0)) / a.sum()
     share = Fraction(within)
-    prior = [sum(row, Fraction(0)) / whole for row in a]
-    expected = [[pi * sum(masses) for masses in zip(*a, strict=True)] for pi in prior]
-    limits = [
-        [sign * (mass - mean) - share * mean for mass, mean in zip(row, means, strict=True)]
-        for row, means in zip(a, expected, strict=True)
-        for sign in ((1, -1) if share else (1,))
-    ]
-    m = problem.m
-    count = problem.N
-    zero = Fraction(0)
-    slacks = m * len(limits) if share else 0
-    rows = []
-    right = []
-    for place in range(count):
-        rows.append([Fraction(k % count == place) for k in range(m * count)] + [zero] * slacks)
-        right.append(Fraction(1))
-    for i in range(m):
-        for limit in limits:
-            row = [zero] * (m * count + slacks)
-            row[i * count : (i + 1) * count] = limit
-            if share:
-                row[m * count + len(right) - count] = Fraction(1)
-            rows.append(row)
-            right.append(zero)
-    return _linear_program(
-        [value for row in losses for value in row] + [zero] * slacks, rows, right
-    )
+    limits = a - expected
+    if share:
+        limits = np.concatenate([limits, -limits]) - share * np.concatenate([expected, expected])
+    sums = np.tile(np.eye(problem.N, dtype=int), problem.m)
+    limited = np.kron(np.eye(problem.m, dtype=int), limits)
+    slacks = np.eye(len(limited), len(limited) if share else 0, dtype=int)
+    unlimited = np.zeros((len(sums), slacks.shape[1]), dtype=int)
+    rows = np.block([[sums, unlimited], [limited, slacks]])
+    right = [1] * len(sums) + [0] * len(limited)
+    costs = [*fractions(problem.loss).ravel(), *[0] * slacks.shape[1]]
+    return _linear_program(costs, rows, right)
 
 
 def _linear_program(costs, rows, right):
@@ -229,59 +177,29 @@ def _linear_program(costs, rows, right):
     Its rationals are FLINT's, which take a tenth of the time of Python's.
     """
     count = len(costs)
-    artificial = len(rows)
-    table = [
-        [
-            fmpq(*entry.as_integer_ratio())
-            for entry in (*row, *(Fraction(k == r) for k in range(artificial)), value)
-        ]
-        for r, (row, value) in enumerate(zip(rows, right, strict=True))
-    ]
-    basis = list(range(count, count + artificial))
-    for phase in (1, 2):
-        asked = (
-            [Fraction(0)] * count + [Fraction(1)] * artificial
-            if phase == 1
-            else [*costs, *[Fraction(0)] * artificial]
-        )
-        price = [fmpq(*cost.as_integer_ratio()) for cost in asked]
-        allowed = count + artificial if phase == 1 else count
-        while True:
-            entering = next(
-                (k for k in range(allowed) if _reduced(price, basis, table, k) < 0), None
-            )
-            if entering is None:
-                break
+    table = _in_flint(np.column_stack([rows, np.eye(len(rows), dtype=int), right]))
+    basis = np.arange(count, count + len(rows))
+    for phase, price in ((1, [0] * count + [1] * len(rows)), (2, [*costs, *[0] * len(rows)])):
+        prices = _in_flint([*price, 0])
+        reduced = prices - prices[basis] @ table
+        allowed = reduced[: count if phase == 2 else -1]
+        while (allowed < 0).any():
+            entering = int(np.argmax(allowed < 0))
+            column = table[:, entering].copy()
+            held = (basis >= count) & (phase == 2)  # what is not in the program stays at 0
             leaving = min(
-                (
-                    r
-                    for r, row in enumerate(table)
-                    if row[entering] > 0 or (basis[r] >= count and row[entering] and phase == 2)
-                ),
-                key=lambda r: (abs(table[r][-1] / table[r][entering]), basis[r]),
+                np.flatnonzero((column > 0) | held & (column != 0)),
+                key=lambda r: (abs(table[r, -1] / column[r]), basis[r]),
             )
-            _pivot(table, leaving, entering)
+            table[leaving] = table[leaving] / column[leaving]
+            others = np.setdiff1d(np.flatnonzero(column), leaving)
+            used = np.flatnonzero(table[leaving])
+            table[np.ix_(others, used)] -= np.outer(column[others], table[leaving, used])
+            reduced[used] -= reduced[entering] * table[leaving, used]
             basis[leaving] = entering
-        value = sum((price[k] * row[-1] for k, row in zip(basis, table, strict=True)), fmpq(0))
-        if phase == 1 and value:
+        if phase == 1 and reduced[-1]:
             raise ValueError("no point is feasible")
-    return Fraction(int(value.p), int(value.q))
+    return Fraction(int(-reduced[-1].p), int(reduced[-1].q))
 
 
-def _reduced(price, basis, table, k):
-    return price[k] - sum(
-        (price[b] * row[k] for b, row in zip(basis, table, strict=True) if row[k]), fmpq(0)
-    )
-
-
-def _pivot(table, leaving, entering):
-    own = [value / table[leaving][entering] for value in table[leaving]]
-    for r, row in enumerate(table):
-        factor = row[entering]
-        if r == leaving:
-            table[r] = own
-        elif factor:
-            table[r] = [
-                value - factor * mine if mine else value
-                for value, mine in zip(row, own, strict=True)
-            ]
+_in_flint = np.vectorize(lambda entry: fmpq(*entry.as_integer_ratio()), otypes=[object])

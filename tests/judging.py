@@ -5,8 +5,10 @@ NumPy or compiled pass.
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import NamedTuple
 
+import exactly
 import numpy as np
 
 from discreet.judge.cases import JudgedAnswer
@@ -16,8 +18,6 @@ from discreet.numerics.double_double import Array
 from discreet.numerics.tilted_losses import in_order_losses
 from discreet.problems.laws import Law
 from discreet.problems.outcome_rules import Matrix
-
-__all__ = ["Repaired", "certify_rule", "lower_bound", "repaired", "restated"]
 
 
 class Repaired(NamedTuple):
@@ -53,15 +53,24 @@ def lower_bound(problem, tilt, multiplier):
     )
 
 
-def certify_rule(
-    problem,
-    rule,
-    multiplier,
-    *,
-    threads=0,
-    progress=None,
-    compiled=None,
-):
+def assert_bound_proven(problem, verdict):
+    """The duals are feasible and prove at least the lower bound, in exact arithmetic."""
+    if not problem.constraint.oblivious:
+        assert exactly.support(problem, verdict.tilt, verdict.multiplier) <= 0
+    lower = verdict.certificate.lower
+    if lower > 0.0:
+        assert Fraction(lower) <= exactly.bound(problem, verdict.tilt, verdict.multiplier)
+
+
+def assert_optimum_bracketed(problem, certificate):
+    """The bracket holds the least error of all estimators that are private within what is stated,
+    in exact arithmetic.
+    """
+    optimum = exactly.perfect_privacy_optimum(problem, certificate.private_within)
+    assert Fraction(certificate.lower) <= optimum <= Fraction(certificate.upper)
+
+
+def certify_rule(problem, rule, multiplier, *, threads=0, progress=None, compiled=None):
     """`certify` of a rule with its own tilt, by the NumPy or the compiled pass."""
     return conclude(
         JudgedAnswer(

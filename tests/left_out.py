@@ -2,19 +2,14 @@
 marker.
 """
 
-import tomllib
 from itertools import chain
-from pathlib import Path
 
+from checkout import PROJECT
 from packaging.requirements import Requirement
 
 from discreet.backends.registry import capabilities
 
-__all__ = ["LEFT_OUT"]
-
-_PROJECT = tomllib.loads(
-    (Path(__file__).resolve().parents[1] / "pyproject.toml").read_text(encoding="utf-8")
-)["project"]
+_PROJECT = PROJECT
 _REQUIREMENTS = [Requirement(each) for each in chain(*_PROJECT["optional-dependencies"].values())]
 _LIBRARIES = {
     each.name for each in _REQUIREMENTS if each.marker is not None and not each.marker.evaluate()

@@ -3,8 +3,6 @@
 from discreet.backends.solution import Status
 from discreet.reports.measurements import Measurement
 
-__all__ = ["HOME", "ORIGIN", "answer", "measurement", "timeout"]
-
 HOME = "/" + "/".join(("home", "someone"))
 ORIGIN = {
     "traceback": f"File {HOME}/secret.py",

@@ -4,19 +4,19 @@ figure of that model.
 
 import re
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import numpy as np
 import pytest
+from checkout import DOCS, text_of
 
 import discreet as ds
 
-PAGES = Path(__file__).resolve().parents[1] / "docs" / "applications"
+PAGES = DOCS / "applications"
 NAMES = [entry.name for entry in ds.problems.catalog.entries() if entry.family == "application"]
 
 
 def page(name):
-    return (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    return text_of(PAGES / f"{name}.md")
 
 
 def test_every_application_has_a_page_and_a_figure():
@@ -38,7 +38,7 @@ def test_a_page_lists_every_parameter_with_its_default_and_a_source(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_figure_of_a_page_is_that_of_the_present_model(name):
     assert f"]({name}.svg)" in page(name)
-    text = (PAGES / f"{name}.svg").read_text(encoding="utf-8")
+    text = text_of(PAGES / f"{name}.svg")
     ElementTree.fromstring(text)  # well-formed
     problem = ds.problems.catalog.build(name, budget=0.0)
     perfect = ds.solve(problem, "tilt").error_probability

@@ -6,10 +6,10 @@ import importlib
 import sys
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import command
 import pytest
+from checkout import BENCHMARKS, ROOT
 from judging import restated
 
 import discreet as ds
@@ -21,7 +21,6 @@ from discreet.reports.study.plan import parse_study
 
 pytestmark = pytest.mark.gate
 
-FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 KINDS = ("dirichlet", "weighted", "sparse", "catalog", "edge")
 QUESTIONS = ("bins", "sensors", "alphabets", "budget", "perfect", "measures", "frontier")
 STUDY = """
@@ -41,7 +40,7 @@ parameters = {{ bins = [4, 64] }}
 @pytest.fixture
 def load(monkeypatch):
     """Import a module of the benchmarks folder as asv does: with the folder as a package."""
-    monkeypatch.syspath_prepend(str(FOLDER.parent))
+    monkeypatch.syspath_prepend(str(ROOT))
     for name in [name for name in sys.modules if name.split(".")[0] == "benchmarks"]:
         monkeypatch.delitem(sys.modules, name)
     return lambda name: importlib.import_module(f"benchmarks.{name}")
@@ -101,7 +100,7 @@ def classes(module):
 
 
 def test_every_suite_file_has_a_test_here():
-    files = {path.stem.removeprefix("bench_") for path in FOLDER.glob("bench_*.py")}
+    files = {path.stem.removeprefix("bench_") for path in BENCHMARKS.glob("bench_*.py")}
     assert files == {*QUESTIONS, "start"}
 
 
@@ -112,7 +111,7 @@ def test_every_file_can_be_imported_at_a_commit_without_reports(load, monkeypatc
     for name in [name for name in sys.modules if name.startswith("discreet.reports")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "discreet.reports", None)
-    names = [path.stem for path in FOLDER.glob("*.py")]
+    names = [path.stem for path in BENCHMARKS.glob("*.py")]
     assert {load(name).__name__ for name in names} == {f"benchmarks.{name}" for name in names}
     assert sys.modules["discreet.reports"] is None
 
@@ -243,7 +242,7 @@ def smaller(name, build=catalog.build, **parameters):
 
 
 def test_every_table_of_the_ablation_runs(monkeypatch, capsys):
-    monkeypatch.syspath_prepend(str(FOLDER))
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
     tables = [
         importlib.import_module(f"ablations.{name}") for name in ("small", "large", "curve", "edge")
     ]

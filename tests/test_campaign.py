@@ -7,9 +7,9 @@ import json
 import shutil
 import signal
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from checkout import ROOT, text_of
 
 import discreet as ds
 from discreet.problems import BlockProblem
@@ -18,7 +18,6 @@ pytestmark = pytest.mark.gate
 
 pytest.importorskip("flint", reason="the extra `verify` is not installed")
 
-FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 KINDS = (
     "edge",
     "small",
@@ -145,7 +144,7 @@ def test_rows_of_a_backend_outlast_changes_of_others(load, monkeypatch, tmp_path
     names = ("tilt", "blahut-arimoto", "highs", "ipopt")
     for folder in ("discreet", "benchmarks"):
         shutil.copytree(
-            FOLDER.parent / folder,
+            ROOT / folder,
             tmp_path / folder,
             ignore=shutil.ignore_patterns("__pycache__", "results"),
         )
@@ -198,26 +197,21 @@ def test_a_campaign_goes_on_where_it_was(run, tmp_path):
     status, said, complaints = run(*command)
     assert status == 0, complaints
     assert "4 problems solved, 4 certificates checked, 0 false" in said
-    page = (tmp_path / "found.md").read_text(encoding="utf-8")
+    page = text_of(tmp_path / "found.md")
     assert "**4 problems, 4 certificates checked by exact arithmetic, 0 false.**" in page
     assert "not done yet" not in page
     assert "| `tilt` | 60 |" in page
-    assert str(FOLDER.parent) not in page
+    assert str(ROOT) not in page
     lines = {
-        line["kind"]: line
-        for line in csv.DictReader(
-            (tmp_path / "found.csv").read_text(encoding="utf-8").splitlines()
-        )
+        line["kind"]: line for line in csv.DictReader(text_of(tmp_path / "found.csv").splitlines())
     }
     assert lines["edge"]["problems"] == "4"
     (stored,) = (tmp_path / "rows").rglob("tilt-edge-*.json")
-    record = json.loads(stored.read_text(encoding="utf-8"))
+    record = json.loads(text_of(stored))
     record["rows"][0]["false"] = ["a sentence"]
     stored.write_text(json.dumps(record), encoding="utf-8")
     assert run(*command, "--minutes", "0")[0] == 1
-    assert "a sentence" in (tmp_path / "found.md").read_text(encoding="utf-8")
+    assert "a sentence" in text_of(tmp_path / "found.md")
     stored.unlink()
     assert run(*command, "--minutes", "0")[0] == 0
-    assert "1 batches that were asked for are not done yet" in (tmp_path / "found.md").read_text(
-        encoding="utf-8"
-    )
+    assert "1 batches that were asked for are not done yet" in text_of(tmp_path / "found.md")

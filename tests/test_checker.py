@@ -14,11 +14,14 @@ import shutil
 import subprocess
 import sys
 from fractions import Fraction
-from pathlib import Path
+from math import inf
 
 import numpy as np
 import pytest
 from browser import Tab
+from checkout import DOCS, text_of
+from numpy.random import default_rng
+from random_laws import laws_of_secrets, random_joint
 
 import discreet as ds
 from discreet.cli.compare import DEFAULT_CASES
@@ -28,8 +31,7 @@ from discreet.reports import notation
 
 pytestmark = pytest.mark.gate
 
-ROOT = Path(__file__).resolve().parents[1]
-FOLDER = ROOT / "docs" / "check"
+FOLDER = DOCS / "check"
 CHECKED = (
     "mutual-information",
     "total-variation",
@@ -150,17 +152,15 @@ def assert_same(said, found):
 
 
 def several_secrets(budgets):
-    full = np.random.default_rng(0).dirichlet(np.ones(72)).reshape(2, 3, 2, 6)
-    secrets = (full.sum(axis=(1, 2)), full.sum(axis=(0, 2)), full.sum(axis=1).transpose(1, 0, 2))
+    *secrets, loss = laws_of_secrets(random_joint(0, 2, 3, 2, 6))
     names = ("mutual-information", "total-variation", "conditional-mutual-information")
     constraints = [ds.Constraint(*each) for each in zip(secrets, budgets, names, strict=True)]
-    loss = ds.Problem.from_joint(full.sum(axis=0), budget=0.0).loss
     return ds.Problem(loss=loss, constraints=constraints)
 
 
 def people_counted():
     """A problem whose file has the bins and counts of a table, in whole numbers."""
-    rng = np.random.default_rng(4)
+    rng = default_rng(4)
     columns = {name: rng.integers(0, size, 600) for name, size in (("sex", 2), ("pay", 3))}
     columns["age"] = rng.normal(size=600) + columns["sex"] + columns["pay"]
     return ds.Problem.from_frame(columns, hide="sex", guess="pay", budget=0.005, seed=1)
@@ -176,9 +176,9 @@ def published():
 
 
 def of_every_measure():
-    rng = np.random.default_rng(3)
+    rng = default_rng(3)
     for measure in CHECKED:
-        for budget in (0.0, 1e-3, 0.02, math.inf):
+        for budget in (0.0, 1e-3, 0.02, inf):
             joint = rng.dirichlet(np.ones(36)).reshape(3, 3, 4)
             yield ds.Problem.from_joint(joint, budget, measure=measure)
 
@@ -215,7 +215,7 @@ def test_the_bayes_rule_breaks_its_budget_in_both(check_all):
 
 
 def test_joints_packed_files_and_columns_in_fortran_order_are_read_alike(check_all):
-    joint = np.random.default_rng(1).dirichlet(np.ones(30)).reshape(3, 2, 5)
+    joint = default_rng(1).dirichlet(np.ones(30)).reshape(3, 2, 5)
     estimator = np.full((5, 2), 0.5).T
     claims = np.array(json.dumps({"lower_bound": 0.0, "upper_bound": 1.0}))
     pair = [{"joint": joint, "budget": np.array(0.5)}, {"estimator": estimator, "metadata": claims}]
@@ -258,9 +258,9 @@ def outward(x):
     try:
         nearest = float(x)
     except OverflowError:
-        return sys.float_info.max, math.inf
-    low = nearest if Fraction(nearest) <= x else math.nextafter(nearest, -math.inf)
-    return low, nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)
+        return sys.float_info.max, inf
+    low = nearest if Fraction(nearest) <= x else math.nextafter(nearest, -inf)
+    return low, nearest if Fraction(nearest) >= x else math.nextafter(nearest, inf)
 
 
 # -- what was altered
@@ -358,7 +358,7 @@ def altered_at_random(pair, rng):
     changes = (
         values[place] * (1.0 + sign * 10.0 ** rng.integers(-16, 0)),
         -values[place],
-        np.nextafter(values[place], sign * np.inf),
+        np.nextafter(values[place], sign * inf),
         rng.choice([0.0, 0.5, 5e-324, 1e300]),
     )
     values[place] = rng.choice(changes)
@@ -368,7 +368,7 @@ def altered_at_random(pair, rng):
 
 def test_alterations_at_random_get_the_same_verdict_from_both(check_all, tmp_path):
     """Many of them are harmless: what a file proves may not need the entry."""
-    rng = np.random.default_rng(11)
+    rng = default_rng(11)
     problems = (
         ds.problems.paper_single(bins=12, budget=0.01),
         ds.problems.paper_single(bins=12, budget=0.0),
@@ -446,10 +446,10 @@ def test_files_are_dropped_in_any_order(page, tmp_path):
 
 
 def test_the_pages_and_the_checker_name_the_same_measures():
-    script = (FOLDER / "checker.js").read_text(encoding="utf-8")
+    script = text_of(FOLDER / "checker.js")
     assert len(script.splitlines()) <= 500
     assert not re.search(r"\b(import|require|fetch)\b *\(", script)
     names = set(re.findall(r'^  "([\w-]+)": ', script, re.MULTILINE))
     assert names == {*CHECKED, "conditional-mutual-information"}
-    words = (ROOT / "docs" / "how-to" / "verify-a-solution.md").read_text(encoding="utf-8")
+    words = text_of("docs/how-to/verify-a-solution.md")
     assert all(f"`{name}`" in words for name in CHECKED)

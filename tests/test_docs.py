@@ -28,19 +28,17 @@ import shlex
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import pytest
+from checkout import DOCS, REPORTS, ROOT, text_of
 from printed import agrees
 
-ROOT = Path(__file__).resolve().parents[1]
-DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 WITH_CODE = [
     *PAGES,
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
 ]
-LINKED = sorted({*WITH_CODE, *ROOT.glob("*.md"), *(ROOT / "reports").rglob("*.md")})
+LINKED = sorted({*WITH_CODE, *ROOT.glob("*.md"), *(REPORTS).rglob("*.md")})
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"\A# file: (\S+)\n")
 COMMAND = re.compile(r"^\$ (.*?)(?:\s+# exits with (\d+))?$")
@@ -172,7 +170,7 @@ class Step:
 
 
 def steps_of(page):
-    source = page.read_text(encoding="utf-8")
+    source = text_of(page)
     steps = []
     last_end = 0
     for found in FENCE.finditer(source):
@@ -251,9 +249,7 @@ def test_examples_of_a_page_run_and_print_what_it_shows(page, driver, tmp_path):
     driver.stdin.write("\n")
     driver.stdin.flush()
     status = driver.stdout.readline()
-    assert status == "0\n", (
-        f"{page.relative_to(ROOT)}: {status}\n{said.read_text(encoding='utf-8')}"
-    )
+    assert status == "0\n", f"{page.relative_to(ROOT)}: {status}\n{text_of(said)}"
 
 
 @pytest.mark.parametrize(
@@ -277,9 +273,7 @@ def test_a_number_may_differ_by_one_unit_of_its_last_digit_and_nothing_else(prin
 
 def anchors_of(page):
     """Heading anchors as GitHub makes them."""
-    headings = re.findall(
-        r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE
-    )
+    headings = re.findall(r"^#+ (.+)$", FENCE.sub("", text_of(page)), re.MULTILINE)
     return {
         re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings
     }
@@ -287,7 +281,7 @@ def anchors_of(page):
 
 @pytest.mark.parametrize("page", LINKED, ids=name_of)
 def test_links_of_a_page_have_targets(page):
-    for link in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
+    for link in LINK.findall(FENCE.sub("", text_of(page))):
         if "://" in link:
             continue
         target, _, anchor = link.partition("#")
@@ -300,7 +294,7 @@ def test_links_of_a_page_have_targets(page):
 
 def left_alone(page):
     """The blocks of a page that are not run, each with what stands before it."""
-    source = page.read_text(encoding="utf-8")
+    source = text_of(page)
     run = {step.text.strip() for step in steps_of(page)} | {
         step.output.strip() for step in steps_of(page) if step.output
     }

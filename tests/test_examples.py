@@ -9,14 +9,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from checkout import DOCS, ROOT, text_of
 from command import COMMAND, environment
 
 yaml = pytest.importorskip("yaml", reason="the extra `dev` is not installed")
 
-ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / "examples" / "workflows").glob("*.yml"))
 
 
@@ -24,9 +23,9 @@ WORKFLOWS = sorted((ROOT / "examples" / "workflows").glob("*.yml"))
     ("page", "folder"), [("add-a-backend", "backend"), ("add-a-problem-family", "family")]
 )
 def test_a_page_explains_the_files_of_its_example(page, folder):
-    text = (ROOT / "docs" / "how-to" / f"{page}.md").read_text(encoding="utf-8")
+    text = text_of(DOCS / "how-to" / f"{page}.md")
     blocks = dict(re.findall(r"```\w+\n# file: (\S+)\n(.*?)```", text, flags=re.DOTALL))
-    files = {path.name: path.read_text("utf-8") for path in (ROOT / "examples" / folder).iterdir()}
+    files = {path.name: text_of(path) for path in (ROOT / "examples" / folder).iterdir()}
     assert blocks == files
 
 
@@ -72,7 +71,7 @@ def test_an_installed_backend_of_another_package_gets_its_row(installed, tmp_pat
         ("cuts", "certified"),
         ("tilt", "certified"),
     ]
-    assert "cuts" in (tmp_path / "discreet-compare" / "index.html").read_text(encoding="utf-8")
+    assert "cuts" in text_of(tmp_path / "discreet-compare" / "index.html")
 
 
 @pytest.mark.gate
@@ -85,7 +84,7 @@ def test_an_installed_family_of_another_package_is_in_the_catalog(installed, tmp
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_the_commands_of_a_workflow_exist_with_their_flags(path):
-    jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
+    jobs = yaml.safe_load(text_of(path))["jobs"]
     scripts = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
     lines = re.findall(r"python -m discreet (.*?)(?: >| \|\||\n|$)", "\n".join(scripts))
     assert lines
@@ -99,7 +98,7 @@ def test_the_commands_of_a_workflow_exist_with_their_flags(path):
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_scripts_of_a_workflow_read_no_expression(path):
     """What others write, such as the name of a branch, reaches a shell as a variable only."""
-    jobs = yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"]
+    jobs = yaml.safe_load(text_of(path))["jobs"]
     for job in jobs.values():
         assert not [step for step in job["steps"] if "${{" in step.get("run", "")]
 
@@ -116,9 +115,9 @@ def test_actionlint_accepts_all_workflows():
 def test_ci_has_actionlint_look_at_every_workflow():
     (step,) = [
         step
-        for step in yaml.safe_load(
-            (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
-        )["jobs"]["workflows"]["steps"]
+        for step in yaml.safe_load(text_of(".github/workflows/ci.yml"))["jobs"]["workflows"][
+            "steps"
+        ]
         if "actionlint" in step["uses"]
     ]
     named = {word for word in step["with"]["args"].split() if word.endswith(".yml")}

@@ -7,14 +7,14 @@ import json
 import re
 import shutil
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
 from browser import Tab
+from checkout import DOCS, text_of
 from printed import agrees
 
-FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures"
+FIGURES = DOCS / "figures"
 AGAIN = "run `python docs/figures/budget.py`, which writes this file"
 
 
@@ -35,7 +35,7 @@ def budget(programs):
 @pytest.fixture(scope="module")
 def states():
     """The committed data."""
-    text = (FIGURES / "budgets.js").read_text(encoding="utf-8")
+    text = text_of(FIGURES / "budgets.js")
     return json.loads(text[text.index("{") : text.rindex(";")])["states"]
 
 
@@ -75,16 +75,14 @@ def test_the_words_and_drawings_are_those_of_the_numbers(budget, states):
     for state in states:
         assert budget.words(state) == state["words"]
         assert budget.labels(state["guess"]) == state["labels"]
-    assert budget.script(states) == (FIGURES / "budgets.js").read_text(encoding="utf-8"), AGAIN
-    assert budget.still(states) == (FIGURES / "budget.svg").read_text(encoding="utf-8"), AGAIN
+    assert budget.script(states) == text_of(FIGURES / "budgets.js"), AGAIN
+    assert budget.still(states) == text_of(FIGURES / "budget.svg"), AGAIN
 
 
 def test_the_set_ups_are_what_their_program_draws_and_a_page_shows_each(programs):
-    shown = "".join(page.read_text(encoding="utf-8") for page in FIGURES.parent.rglob("*.md"))
+    shown = "".join(text_of(page) for page in FIGURES.parent.rglob("*.md"))
     for name, text in programs("setups").files():
-        assert text == (FIGURES / name).read_text(encoding="utf-8"), (
-            "run `python docs/figures/setups.py`"
-        )
+        assert text == text_of(FIGURES / name), "run `python docs/figures/setups.py`"
         assert f"figures/{name})" in shown
 
 
@@ -99,14 +97,12 @@ def test_the_picture_of_the_readme_shows_claims_that_cannot_be_true(programs):
         assert leakage > 1.9 * budget
     assert accurate.y == pytest.approx(np.interp(accurate.x, curve.x, curve.y), rel=1e-3)
     drawn = claims.standalone(figure)
-    assert agrees((FIGURES / "claims.svg").read_text(encoding="utf-8"), drawn), (
-        "run `python docs/figures/claims.py`"
-    )
+    assert agrees(text_of(FIGURES / "claims.svg"), drawn), "run `python docs/figures/claims.py`"
 
 
 def test_the_table_of_the_readme_is_that_of_the_published_study():
     root = FIGURES.parents[1]
-    page = (root / "reports" / "published" / "README.md").read_text(encoding="utf-8")
+    page = text_of(root / "reports" / "published" / "README.md")
     claims, failures = (
         rows_after(page, heading)
         for heading in ("## What a claim is worth", "A failure counts as 1 ×")
@@ -116,7 +112,7 @@ def test_the_table_of_the_readme_is_that_of_the_published_study():
         _, claimed, true, _, broken, *_ = claims[name]
         certified = f"{int(tasks) - int(failed)}/{tasks}"
         published[name] = [certified, f"{true}/{claimed}", broken]
-    readme = rows_after((root / "README.md").read_text(encoding="utf-8"), "## Solvers")
+    readme = rows_after(text_of(root / "README.md"), "## Solvers")
     shown = {
         re.sub(r"[`*]| \(Clarabel\)", "", name): cells
         for name, cells in readme.items()
@@ -133,10 +129,7 @@ def rows_after(page, heading):
 
 
 def test_the_files_are_small_and_name_no_address_but_that_of_svg():
-    texts = [
-        (FIGURES / name).read_text(encoding="utf-8")
-        for name in ("budgets.js", "slider.js", "budget.svg")
-    ]
+    texts = [text_of(FIGURES / name) for name in ("budgets.js", "slider.js", "budget.svg")]
     assert sum(len(text.encode()) for text in texts[:2]) < 150_000
     assert set(re.findall(r"https?://[^\s\"'`<)\\]+", "".join(texts))) == {
         "http://www.w3.org/2000/svg"
@@ -168,9 +161,7 @@ def pages_of(menu):
 
 def test_the_first_page_leads_every_role_to_the_pages_of_its_navigation():
     docs = FIGURES.parent
-    sections = re.split(
-        r"^## ", (docs / "index.md").read_text(encoding="utf-8"), flags=re.MULTILINE
-    )[1:]
+    sections = re.split(r"^## ", text_of(docs / "index.md"), flags=re.MULTILINE)[1:]
     linked = {
         section.splitlines()[0]: {
             link.partition("#")[0].removeprefix("../").replace(".ipynb", ".md")
@@ -178,7 +169,7 @@ def test_the_first_page_leads_every_role_to_the_pages_of_its_navigation():
         }
         for section in sections
     }
-    site = tomllib.loads((docs / "site" / "zensical.toml").read_text(encoding="utf-8"))["project"]
+    site = tomllib.loads(text_of(docs / "site" / "zensical.toml"))["project"]
     assert "figures/slider.js" in site["extra_javascript"]
     roles = {name: pages_of(part) for entry in site["nav"] for name, part in entry.items()}
     for role in ("Researcher", "Privacy engineer", "Author of a solver", "Maintainer"):

@@ -4,10 +4,10 @@ sentence.
 
 import importlib
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 
 import pytest
+from checkout import BENCHMARKS, text_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +17,6 @@ from discreet.errors import shorten_message
 
 pytestmark = pytest.mark.gate
 
-FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 DOORS = ("arrays", "catalog", "npz", "study", "results", "json", "options")
 Load = Callable[[str], ModuleType]
 
@@ -28,7 +27,7 @@ def load():
     process.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(FOLDER))
+        patch.syspath_prepend(str(BENCHMARKS))
         # Put back what the fuzzer replaces.
         patch.setattr(isolated, "solve_isolated", isolated.solve_isolated)
         with importlib.import_module("fuzzing.examples").prepared():
@@ -72,7 +71,7 @@ def test_a_campaign_counts_every_input_once_and_shows_findings(load, tmp_path, c
     command = ["--inputs", "7", "--doors", "json,arrays", "--out", str(tmp_path / "fuzz.md")]
     main = load("main")
     assert main.main(command) == 0, capsys.readouterr()
-    page = (tmp_path / "fuzz.md").read_text(encoding="utf-8")
+    page = text_of(tmp_path / "fuzz.md")
     assert "**8 inputs: " in page
     assert "| json | 1 |" in page
     assert "| arrays | 7 |" in page

@@ -7,6 +7,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from checkout import REPORTS, text_of
 
 import discreet as ds
 from discreet.measures.registry import CONDITIONAL, MEASURES
@@ -15,8 +16,6 @@ from discreet.reports.study.plan import read_study
 
 pytestmark = pytest.mark.gate
 
-ROOT = Path(__file__).resolve().parents[1]
-REPORTS = ROOT / "reports"
 SMALL = 100  # outcomes
 
 
@@ -73,9 +72,7 @@ def test_published_brackets_hold_the_optimum_found_now(published, instances):
 
 
 def test_small_files_are_made_again_byte_for_byte(published, instances, load, tmp_path):
-    if f"`{load('hard.report').arithmetic()}`" not in (REPORTS / "instances.md").read_text(
-        encoding="utf-8"
-    ):
+    if f"`{load('hard.report').arithmetic()}`" not in text_of("reports/instances.md"):
         pytest.skip("elementary functions or decompositions round differently here")
     for line in published:
         if int(line["outcomes"]) <= SMALL:

@@ -3,13 +3,11 @@ from end to end.
 """
 
 import csv
-from pathlib import Path
 
 import pytest
+from checkout import REPORTS, ROOT, text_of
 
 pytestmark = pytest.mark.gate
-
-FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
 @pytest.fixture
@@ -51,10 +49,10 @@ def test_a_case_is_measured_in_a_process_and_reported(load, tmp_path):
         str(tmp_path / "found"),
     ]
     assert load("large.main").main(command) == 0
-    page = (tmp_path / "found.md").read_text(encoding="utf-8")
+    page = text_of(tmp_path / "found.md")
     assert "no target is judged" in page
-    assert str(FOLDER.parent) not in page
-    rows = list(csv.DictReader((tmp_path / "found.csv").read_text(encoding="utf-8").splitlines()))
+    assert str(ROOT) not in page
+    rows = list(csv.DictReader(text_of(tmp_path / "found.csv").splitlines()))
     own = rows[0]
     assert own["case"] == "guesses-2x50-20k"
     assert own["status"] == "certified"
@@ -64,15 +62,15 @@ def test_a_case_is_measured_in_a_process_and_reported(load, tmp_path):
 
 
 def test_a_row_is_added_to_a_report_of_the_same_machine_and_the_others_stay(load, tmp_path):
-    published = FOLDER.parent / "reports" / "large-scale"
+    published = REPORTS / "large-scale"
     report = load("large.report")
     out = tmp_path / "large-scale"
     rows = report.read(published)
-    table = published.with_suffix(".md").read_text(encoding="utf-8")
+    table = text_of(published.with_suffix(".md"))
     head = table.partition("\n\n## ")[0].partition("\n\n")[2]
     machine = {"cores": "2"}
     report.write(out, rows, machine, 0.0, quick=False, head=head)
-    assert out.with_suffix(".md").read_text(encoding="utf-8") == table
+    assert text_of(out.with_suffix(".md")) == table
     assert out.with_suffix(".csv").read_bytes() == published.with_suffix(".csv").read_bytes()
     added = report.head_with(out, machine, 0.0, ["groups-50"], quick=False)
     assert added.startswith(head)

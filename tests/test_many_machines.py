@@ -2,31 +2,26 @@
 hides no difference.
 """
 
-import importlib
-from pathlib import Path
-
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from discreet.showing.markdown import markdown
 
 pytestmark = pytest.mark.gate
 
-FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
-
 
 @pytest.fixture
-def machines(monkeypatch):
+def machines(load):
     """The script, which does not belong to the package."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    return importlib.import_module("many_machines")
+    return load("many_machines")
 
 
 def test_blocks_are_slices_of_the_same_sensor(machines):
     whole = machines.sensor(0, 5000, 5000)
     parts = [machines.sensor(lo, hi, 5000) for lo, hi in ((0, 1234), (1234, 5000))]
     for k in (0, 1):
-        np.testing.assert_array_equal(np.concatenate([part[k] for part in parts], axis=1), whole[k])
+        assert_array_equal(np.concatenate([part[k] for part in parts], axis=1), whole[k])
         assert whole[k].min() >= 0.0
     assert whole[0].sum() == pytest.approx(1.0, abs=1e-9)
 

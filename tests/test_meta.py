@@ -13,24 +13,30 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from checkout import BENCHMARKS, PROJECT, ROOT, ci_script, python, text_of
 from left_out import LEFT_OUT
 from weight import tokens_of
 
-from discreet import errors
-from discreet.backends.contract import Backend, Capabilities, Options, Regime
+from discreet import Problem, errors
+from discreet.backends import (
+    Backend,
+    Capabilities,
+    Options,
+    Regime,
+    Status,
+    availability,
+    backend_names,
+    load_backend,
+)
 from discreet.backends.declared import BACKENDS
-from discreet.backends.registry import availability, backend_names, load_backend, own_backends
+from discreet.backends.registry import own_backends
 from discreet.backends.run import attempt
-from discreet.backends.solution import Status
-from discreet.problems.problem import Problem
 
-ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "discreet"
 MODULES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
@@ -43,19 +49,11 @@ CONTRACT = {"name", "capabilities", "lower", "solve", "lift"}
 
 @cache
 def parsed(path):
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return ast.parse(text_of(path))
 
 
 def tree_of(name):
     return parsed(MODULES[name])
-
-
-def ci_script(name):
-    """A helper script of `.ci/`, loaded as a module."""
-    spec = importlib.util.spec_from_file_location(f"ci_{name}", ROOT / ".ci" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # -- layers
@@ -72,11 +70,7 @@ def homes(face):
     other modules.
     """
     stub = MODULES[face].with_suffix(".pyi") if face in MODULES else None
-    tree = (
-        ast.parse(stub.read_text(encoding="utf-8"))
-        if stub is not None and stub.exists()
-        else ast.Module([], [])
-    )
+    tree = ast.parse(text_of(stub)) if stub is not None and stub.exists() else ast.Module([], [])
     nodes = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.level == 1]
     return {
         alias.name: f"{face}.{node.module}" if node.module else f"{face}.{alias.name}"
@@ -222,7 +216,7 @@ def test_the_judge_imports_no_backend_and_keeps_nothing_between_calls():
     assert len(judge) > 1
     for name in judge:
         assert not {other for other in reached(name) if other.startswith("discreet.backends")}, name
-        text = MODULES[name].read_text(encoding="utf-8")
+        text = text_of(MODULES[name])
         found = re.search(
             r"\b(global|threading|cache|lru_cache|contextvars|weakref|__dict__)\b", text
         )
@@ -264,12 +258,7 @@ def test_the_second_opinion_shares_no_line_with_the_rest():
 
 
 def test_the_theory_lists_what_the_judge_shares():
-    section = (
-        (ROOT / "docs" / "theory.md")
-        .read_text(encoding="utf-8")
-        .split("**What is shared")[1]
-        .split("\n\n")[1]
-    )
+    section = text_of("docs/theory.md").split("**What is shared")[1].split("\n\n")[1]
     first_cells = " ".join(line.split("|")[1] for line in section.splitlines())
     listed = {"discreet." + name.replace("/", ".") for name in re.findall(r"`(\S+)`", first_cells)}
     trusted = tuple(f"discreet.{name}" for name in ("judge", "numerics", "measures"))
@@ -283,7 +272,7 @@ def test_the_theory_lists_what_the_judge_shares():
 
 def test_no_module_writes_into_the_dictionary_of_an_object():
     for name, path in MODULES.items():
-        assert ".__dict__" not in path.read_text(encoding="utf-8"), f"{name} reaches into __dict__"
+        assert ".__dict__" not in text_of(path), f"{name} reaches into __dict__"
 
 
 def test_no_module_imports_through_the_top_level_links():
@@ -291,9 +280,9 @@ def test_no_module_imports_through_the_top_level_links():
     for path in [
         *MODULES.values(),
         *(ROOT / "tests").rglob("*.py"),
-        *(ROOT / "benchmarks").rglob("*.py"),
+        *BENCHMARKS.rglob("*.py"),
     ]:
-        assert not linked.search(path.read_text(encoding="utf-8")), f"{path} imports through a link"
+        assert not linked.search(text_of(path)), f"{path} imports through a link"
 
 
 # -- public names
@@ -305,7 +294,7 @@ def defined_names(name):
     its stub lists.
     """
     stub = MODULES[name].with_suffix(".pyi")
-    tree = ast.parse(stub.read_text(encoding="utf-8")) if stub.exists() else tree_of(name)
+    tree = ast.parse(text_of(stub)) if stub.exists() else tree_of(name)
     own = [
         node
         for node in tree.body
@@ -349,7 +338,7 @@ def test_every_lazily_loaded_name_is_listed_by_dir():
 def test_the_version_is_that_of_pyproject():
     import discreet
 
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = PROJECT
     assert discreet.__version__ == project["version"]
 
 
@@ -423,7 +412,7 @@ CLOCKS = {
 
 def clocks_read(path):
     """The places at which a file reads a clock; most name none, and are not parsed."""
-    if not re.search(r"\b(time|timeit|datetime|date)\b", path.read_text(encoding="utf-8")):
+    if not re.search(r"\b(time|timeit|datetime|date)\b", text_of(path)):
         return []
     read = [
         f"{path.name}:{node.lineno} {node.value.id}.{node.attr}"
@@ -481,17 +470,7 @@ HEAVY = (
 
 def run_python(code):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=environment,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return python("-c", code, cwd=ROOT, env=environment, timeout=120)
 
 
 def test_importing_discreet_loads_nothing_else():
@@ -536,7 +515,7 @@ def test_every_backend_has_a_method_and_a_citation(name):
 
 @pytest.mark.parametrize("name", OWN_BACKENDS)
 def test_the_extra_that_a_backend_names_exists(name):
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = PROJECT
     able = load_backend(name).capabilities
     if not able.extra:
         heads = {library.split(".")[0] for library in able.libraries}
@@ -683,7 +662,7 @@ def test_no_lock_file_and_no_address_in_the_constraints():
     assert not [
         path for path in tracked_files() if path.name in {"uv.lock", "poetry.lock", "pdm.lock"}
     ]
-    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    lines = text_of("constraints.txt").splitlines()
     strange = [
         line
         for line in lines
@@ -703,9 +682,7 @@ def test_no_lock_file_and_no_address_in_the_constraints():
     ],
 )
 def test_the_readme_has_one_command_under_each_heading(heading, beginning, ending):
-    command = ci_script("readme_command").command_under(
-        heading, (ROOT / "README.md").read_text(encoding="utf-8")
-    )
+    command = ci_script("readme_command").command_under(heading, text_of("README.md"))
     assert command.startswith(beginning)
     assert command.endswith(ending)
     assert "-c constraints.txt" in command
@@ -713,9 +690,7 @@ def test_the_readme_has_one_command_under_each_heading(heading, beginning, endin
     assert "index" not in command
     extras = re.search(r'(-e )?"\.\[([a-z,]+)\]"', command)
     assert bool(extras[1]) == (heading == "Test it")  # whoever only runs it may delete the clone
-    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
-        "optional-dependencies"
-    ]
+    known = PROJECT["optional-dependencies"]
     assert set(extras[2].split(",")) <= set(known)
 
 
@@ -738,57 +713,25 @@ JUNIT = (
     '<testsuites><testsuite><testcase classname="tests.test_a" '
     'name="test_fine"/>{}</testsuite></testsuites>'
 )
-SKIP = '<testcase classname="{}" name="{}"><skipped type="{}" message="{}"/></testcase>'
+SKIP = (
+    '<testcase classname="tests.{}" name="{}"><skipped type="pytest.skip" message="{}"/></testcase>'
+)
 
 
 @pytest.mark.parametrize(
     ("case", "count"),
     [
-        ("", 0),
-        (
-            SKIP.format(
-                "tests.test_conformance",
-                "test_law[conic-dirichlet]",
-                "pytest.skip",
-                "cvxpy is not installed",
-            ),
-            1,
-        ),
-        (
-            SKIP.format(
-                "tests.backends.test_blahut_arimoto", "test_law", "pytest.skip", "no reason"
-            ),
-            1,
-        ),
-        (
-            SKIP.format(
-                "tests.test_b", "test_c", "pytest.skip", "backend blahut-arimoto is absent"
-            ),
-            1,
-        ),
-        (
-            SKIP.format(
-                "tests.test_conformance",
-                "test_law[other]",
-                "pytest.skip",
-                "backend other is absent",
-            ),
-            0,
-        ),
-        (
-            SKIP.format(
-                "tests.test_conformance",
-                "test_law[conic]",
-                "pytest.skip",
-                "unsupported: N is too large",
-            ),
-            0,
-        ),
+        ((), 0),
+        (("test_conformance", "test_law[conic-dirichlet]", "cvxpy is not installed"), 1),
+        (("backends.test_blahut_arimoto", "test_law", "no reason"), 1),
+        (("test_b", "test_c", "backend blahut-arimoto is absent"), 1),
+        (("test_conformance", "test_law[other]", "backend other is absent"), 0),
+        (("test_conformance", "test_law[conic]", "unsupported: N is too large"), 0),
     ],
 )
 def test_a_skipped_required_backend_is_noticed(case, count, tmp_path):
     junit = tmp_path / "junit.xml"
-    junit.write_text(JUNIT.format(case), encoding="utf-8")
+    junit.write_text(JUNIT.format(SKIP.format(*case) if case else ""), encoding="utf-8")
     assert len(ci_script("check_skips").complaints(junit, ["conic", "blahut-arimoto"])) == count
 
 
@@ -804,17 +747,11 @@ def test_the_gate_requires_every_backend_of_the_project():
     """The gate reads the declarations from the files, before anything is installed, and leaves out no
     marked test.
     """
-    gate = ROOT / ".ci" / "run"
-    assert os.access(gate, os.X_OK)
-    assert "PYTEST_ADDOPTS=\"-m '' " in gate.read_text(encoding="utf-8")
-    asked = re.search(
-        r"^required=\$\(python3 (.+)\)$",
-        gate.read_text(encoding="utf-8"),
-        flags=re.MULTILINE,
-    )
-    said = subprocess.run(
-        [sys.executable, *asked[1].split()], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    gate = text_of(".ci/run")
+    assert "PYTEST_ADDOPTS=\"-m '' " in gate
+    asked = re.search(r"^required=\$\(python3 (.+)\)$", gate, flags=re.MULTILINE)
+    said = python(*asked[1].split(), cwd=ROOT)
     assert sorted(said.strip().split(",")) == sorted(OWN_BACKENDS)
 
 
@@ -823,12 +760,12 @@ def test_a_file_and_a_line_in_the_list_add_a_backend(tmp_path, monkeypatch):
     copy = tmp_path / "discreet"
     # What is being written stays.
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.pyc.*", "*.nb*"))
-    text = (copy / "backends" / "slsqp.py").read_text(encoding="utf-8")
+    text = text_of(copy / "backends" / "slsqp.py")
     (copy / "backends" / "descent.py").write_text(
         text.replace('name = "slsqp"', 'name = "descent"'), encoding="utf-8"
     )
     listed = copy / "backends" / "declared.py"
-    text = listed.read_text(encoding="utf-8")
+    text = text_of(listed)
     added = '    "descent": "discreet.backends.descent:Slsqp",\n}'
     listed.write_text(text.replace("\n}", f"\n{added}", 1), encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -836,21 +773,15 @@ def test_a_file_and_a_line_in_the_list_add_a_backend(tmp_path, monkeypatch):
         "import discreet as d; p = d.problems.paper_single(bins=4, budget=0.01); print(d.solve(p, "
         "'descent').status.value)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["certified"]
-    names = subprocess.run(
-        [sys.executable, str(listed)], capture_output=True, text=True, check=True
-    )
-    assert "descent" in names.stdout.strip().split(",")
+    assert python("-c", code, cwd=tmp_path).split() == ["certified"]
+    assert "descent" in python(str(listed)).strip().split(",")
 
 
 def test_every_class_with_capabilities_is_in_the_list_of_backends():
     declaring = [
         path.stem
         for path in (PACKAGE / "backends").rglob("*.py")
-        if re.search(r"^    capabilities = Capabilities\(", path.read_text(encoding="utf-8"), re.M)
+        if re.search(r"^    capabilities = Capabilities\(", text_of(path), re.M)
     ]
     listed = [target.partition(":")[0].rpartition(".")[2] for target in BACKENDS.values()]
     assert sorted(declaring) == sorted(listed)

@@ -11,10 +11,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from command import solving_here
+from refusals import raises_input_error
 
 import discreet as ds
-from discreet.reports.compare import Case, run_comparison
-from discreet.reports.measurements import Configuration
+from discreet.reports import Case, Configuration, run_comparison
 from discreet.showing.figures import Figure
 
 EVIL = '<script>alert("&")</script>$\\frac$'
@@ -138,9 +138,7 @@ def test_reprs_are_short(things, kind):
 def test_without_its_extra_it_says_what_to_install(things, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     for thing in things.values():
-        with pytest.raises(
-            ds.InputError, match=r'^to_frame needs pandas.* pip install "discreet\[data\]"'
-        ):
+        with raises_input_error(r'^to_frame needs pandas.* pip install "discreet\[data\]"'):
             thing.to_frame()
 
 
@@ -163,11 +161,11 @@ def test_what_has_no_matrix_says_so():
     assert refused.verdict is None
     assert "unsupported" in refused._repr_html_()
     for show in (refused.plot, refused.to_frame):
-        with pytest.raises(ds.InputError, match="400"):
+        with raises_input_error("400"):
             show()
     continuous = replace(refused, problem=ds.problems.paper_continuous(budget=0.01))
     for show in (continuous.plot, continuous.to_frame):
-        with pytest.raises(ds.InputError, match=r"problem.on\(edges\)"):
+        with raises_input_error(r"problem.on\(edges\)"):
             show()
 
 

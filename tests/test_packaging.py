@@ -5,30 +5,17 @@ Law: a tree with the links `problems` and `backends` and a tree without them giv
 which holds every module of `discreet` and nothing else.
 """
 
-import importlib.util
 import os
 import shutil
-import subprocess
-import sys
 import tarfile
-import tomllib
 import zipfile
-from pathlib import Path
 
 import pytest
 import yaml
+from checkout import PROJECT, ROOT, ci_script, python, text_of
 
-ROOT = Path(__file__).resolve().parents[1]
 LINKS = {"problems": "discreet/problems", "backends": "discreet/backends"}
 NEEDED = ("pyproject.toml", "README.md", "LICENSE")
-
-
-def check_wheel():
-    """The checker that `.ci/run` uses."""
-    spec = importlib.util.spec_from_file_location("ci_check_wheel", ROOT / ".ci" / "check_wheel.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def build_wheel(tree, *, links, build="build_wheel"):
@@ -50,11 +37,8 @@ def build_wheel(tree, *, links, build="build_wheel"):
     if links:
         for name, target in LINKS.items():
             (tree / name).symlink_to(target, target_is_directory=True)
-    done = subprocess.run(
-        [sys.executable, "-c", f"from setuptools import build_meta; build_meta.{build}('dist')"],
-        capture_output=True, text=True, timeout=300, check=False, cwd=tree,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    code = f"from setuptools import build_meta; build_meta.{build}('dist')"
+    python("-c", code, timeout=300, cwd=tree)
     (wheel,) = (tree / "dist").glob("*.whl")
     return wheel
 
@@ -67,7 +51,7 @@ def modules_of(wheel):
 def test_the_wheel_holds_every_module_and_only_discreet_with_and_without_the_links(tmp_path):
     linked = build_wheel(tmp_path / "linked", links=True)
     plain = build_wheel(tmp_path / "plain", links=False)
-    assert check_wheel().complaints(linked, ROOT / "discreet") == []
+    assert ci_script("check_wheel").complaints(linked, ROOT / "discreet") == []
     assert modules_of(linked) == modules_of(plain)
     assert {name.split("/")[0] for name in modules_of(plain)} == {"discreet"}
 
@@ -87,17 +71,8 @@ def test_an_editable_installation_is_found_next_to_a_folder_of_its_name(tmp_path
     )
     program = "; ".join(lines)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env=environment,
-    )
-    assert done.stdout.strip() == str(
-        tmp_path / "discreet" / "discreet" / "problems" / "__init__.py"
-    ), done.stderr
+    place = python("-c", program, cwd=tmp_path, env=environment).strip()
+    assert place == str(tmp_path / "discreet" / "discreet" / "problems" / "__init__.py")
 
 
 def test_the_checker_notices_a_missing_module_a_stale_one_and_a_stray_package(tmp_path):
@@ -115,7 +90,7 @@ def test_the_checker_notices_a_missing_module_a_stale_one_and_a_stray_package(tm
         ):
             archive.writestr(name, "")
         archive.writestr("discreet-1.dist-info/METADATA", "Metadata-Version: 2.4\nName: discreet\n")
-    report = "\n".join(check_wheel().complaints(wheel, package))
+    report = "\n".join(ci_script("check_wheel").complaints(wheel, package))
     assert "lacks discreet/lost.py" in report
     assert "lacks discreet/py.typed" in report
     assert "holds discreet/stale.py" in report
@@ -135,7 +110,7 @@ def test_the_checker_notices_what_a_source_archive_lacks_and_must_not_hold(tmp_p
         link.linkname = "discreet/problems"
         archive.addfile(link)
         archive.addfile(tarfile.TarInfo("discreet-1/tests/test_one.py"))
-    report = check_wheel().source_complaints(sources, package)
+    report = ci_script("check_wheel").source_complaints(sources, package)
     assert "the source archive lacks discreet/lost.py" in report
     assert "the source archive lacks SECURITY.md" in report
     assert "the source archive holds the link problems" in report
@@ -143,13 +118,11 @@ def test_the_checker_notices_what_a_source_archive_lacks_and_must_not_hold(tmp_p
 
 
 def test_every_python_that_is_declared_is_tested_by_the_workflow():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = PROJECT
     declared = [
         each.rpartition(" ")[2] for each in project["classifiers"] if "Python :: 3." in each
     ]
-    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))[
-        "jobs"
-    ]
+    jobs = yaml.safe_load(text_of(".github/workflows/ci.yml"))["jobs"]
     assert jobs["gate"]["strategy"]["matrix"]["python"] == declared
     assert project["requires-python"] == f">={declared[0]}"
     assert {each["which"] for each in jobs["versions"]["strategy"]["matrix"]["include"]} == {
@@ -159,8 +132,8 @@ def test_every_python_that_is_declared_is_tested_by_the_workflow():
 
 
 def test_the_citation_names_the_version():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = PROJECT
+    citation = yaml.safe_load(text_of("CITATION.cff"))
     assert (citation["version"], citation["license"]) == (project["version"], project["license"])
     assert {"cff-version", "message", "title", "authors"} <= set(citation)
 
@@ -194,22 +167,11 @@ def test_an_import_from_a_copy_without_links_works(tmp_path):
         "    assert name not in sys.modules\n"
         "print(discreet.backends.backend_names())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "tilt" in done.stdout
+    assert "tilt" in python("-c", code, cwd=tmp_path, timeout=120)
 
 
 def test_the_extras_are_the_documented_ones_and_all_includes_them():
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
-        "optional-dependencies"
-    ]
+    extras = PROJECT["optional-dependencies"]
     ours = {"all", "dev", "lint", "site"}  # for those who work on the project
     assert {"conic", "pyomo", "data", "fast", "peers", "verify", "bench"} | ours <= set(extras)
     (everything,) = extras["all"]
@@ -233,8 +195,4 @@ def test_highspy_shares_a_process_with_other_libraries_that_contain_highs(other,
         "x = h.addVariable(0.25, 1.0)\nh.minimize(x)\n"
         "print(h.getObjectiveValue())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) == 0.25
+    assert float(python("-c", code, timeout=120)) == 0.25

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+from checkout import text_of
 
 pytestmark = pytest.mark.gate
 
@@ -40,25 +41,19 @@ def test_one_split_end_to_end(load, tmp_path):
         assert note == "constant" or float(note.removeprefix("lottery of ")) > 0.5
     assert named["ThresholdOptimizer", "aware", "equalized odds"].seconds > 0.0
     report.write(tmp_path / "people", rows)
-    page = (tmp_path / "people.md").read_text(encoding="utf-8")
+    page = text_of(tmp_path / "people.md")
     assert "On the fitted law, 0 of " in page
     assert "kept in 2 of 2 splits" in page
     assert (tmp_path / "people-parity.svg").exists()
     # what was written is read again, and no split is done twice
     main.replace_file(tmp_path / "people.csv", main.records_csv([asdict(row) for row in rows]))
     assert main.read(tmp_path / "people.csv") == rows
-    assert (
-        main.main(["--only", "diabetes", "--splits", "1", "--out", str(tmp_path / "people")]) == 0
-    )
-    assert (tmp_path / "people.md").read_text(encoding="utf-8") == page
+    command = ["--only", "diabetes", "--splits", "1", "--out", str(tmp_path / "people")]
+    assert main.main(command) == 0
+    assert text_of(tmp_path / "people.md") == page
     # some rows are made anew, and the others stay
     again = ["--again", "--method", "plain", "--method", "discreet"]
-    assert (
-        main.main(
-            ["--only", "diabetes", "--splits", "1", "--out", str(tmp_path / "people"), *again]
-        )
-        == 0
-    )
+    assert main.main([*command, *again]) == 0
     anew = main.read(tmp_path / "people.csv")
     assert [row.place for row in anew] == [row.place for row in rows]
     for new, old in zip(anew, rows, strict=True):
@@ -90,7 +85,7 @@ def test_the_seldonian_engine_joins_where_it_is_installed(load, monkeypatch, tmp
     assert rows[0].difference == 0.0
     assert (rows[1].error, rows[1].note) == (None, "no solution")
     report.write(tmp_path / "people", rows)
-    page = (tmp_path / "people.md").read_text(encoding="utf-8")
+    page = text_of(tmp_path / "people.md")
     assert "The Seldonian engine returns a model in 1 of 2 splits" in page
     assert "| Seldonian engine, promised (1 of 2 splits) | blind |" in page
     [many] = split.rows_of(tables.modechoice(None), 0, [place])

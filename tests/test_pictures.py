@@ -12,16 +12,15 @@ import os
 import re
 import xml.etree.ElementTree as ET
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from checkout import DOCS, ROOT, text_of
 
 from discreet.showing.plane import COLOURS
 
 pytestmark = pytest.mark.gate
 
-ROOT = Path(__file__).resolve().parents[1]
 PICTURES = sorted(path for folder in ("docs", "reports") for path in (ROOT / folder).rglob("*.svg"))
 NEARLY_BLACK = 0x18
 """The largest channel of every colour on a light ground is above it."""
@@ -117,7 +116,7 @@ def by_chromium(browser, path, scheme):
 
 
 def size_of(path):
-    found = re.search(r' width="([\d.]+)" height="([\d.]+)"', path.read_text(encoding="utf-8"))
+    found = re.search(r' width="([\d.]+)" height="([\d.]+)"', text_of(path))
     return tuple(int(float(length)) for length in found.groups())
 
 
@@ -192,8 +191,8 @@ def test_a_browser_draws_every_picture_in_both_schemes(browser, scheme):
 
 def test_a_picture_without_a_colour_is_found_out(tmp_path):
     """The faults of pictures whose colours are variables, as ours were."""
-    whole = ROOT / "docs" / "figures" / "one-sensor.svg"
-    text = whole.read_text(encoding="utf-8")
+    whole = DOCS / "figures" / "one-sensor.svg"
+    text = text_of(whole)
     path = tmp_path / "variables.svg"
     path.write_text(re.sub(r"(fill|stroke):#\w{6}", r"\1:var(--a)", text), encoding="utf-8")
     found = " ".join(faults(by_resvg(path), whole))

@@ -12,6 +12,8 @@ import re
 from enum import EnumType
 from pathlib import Path
 
+from checkout import text_of
+
 from discreet.measures.measure import Measure
 from discreet.problems.constraint import Constrained
 from discreet.problems.rule import Rule
@@ -93,7 +95,7 @@ def public_api():
 
 
 def test_the_public_names_are_those_written_down():
-    written = FILE.read_text(encoding="utf-8").splitlines()
+    written = text_of(FILE).splitlines()
     today = public_api()
     gone = [line for line in written if line not in today]
     new = [line for line in today if line not in written]

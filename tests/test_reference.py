@@ -5,15 +5,15 @@ of the backends.
 import importlib
 import re
 import runpy
-from pathlib import Path
 
 import pytest
+from checkout import DOCS, text_of
 
-REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
+REFERENCE = DOCS / "reference"
 
 
 def page(name):
-    return (REFERENCE / name).read_text(encoding="utf-8")
+    return text_of(REFERENCE / name)
 
 
 def section(text, heading):
@@ -107,7 +107,7 @@ def test_every_dotted_name_in_the_documents_exists():
     named = {
         (page.name, name)
         for page in pages
-        for name in re.findall(r"`(discreet(?:\.\w+)+)", page.read_text("utf-8"))
+        for name in re.findall(r"`(discreet(?:\.\w+)+)", text_of(page))
     }
     assert named
     assert not [pair for pair in sorted(named) if not exists(pair[1])]

@@ -3,15 +3,15 @@ pair of its own.
 """
 
 import re
-from pathlib import Path
 
+from checkout import BENCHMARKS, text_of
 from measured import measurement
 
 from discreet.backends.solution import Status
 from discreet.reports.study.plan import parse_study
 from discreet.showing.markdown import markdown
 
-FOLDER = Path(__file__).resolve().parents[1] / "benchmarks" / "solver_releases"
+FOLDER = BENCHMARKS / "solver_releases"
 
 
 def row(environment, status, claimed, **fields):
@@ -63,7 +63,7 @@ def test_the_page_counts_claims_that_are_wrong_by_release(load):
 
 
 def test_the_study_names_at_least_forty_releases_of_known_projects(load):
-    text = (FOLDER / "releases.toml").read_text(encoding="utf-8")
+    text = text_of(FOLDER / "releases.toml")
     configurations = parse_study(text, "releases.toml").backends
     releases = {each.environment.split()[0] for each in configurations}
     assert len(releases) >= 40

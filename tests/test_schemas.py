@@ -2,17 +2,17 @@
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from block_cases import in_blocks
+from checkout import DOCS, text_of
 
 import discreet as ds
 from discreet.files.records import save_problem
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference" / "schema"
+FOLDER = DOCS / "reference" / "schema"
 TEXTS = ("constraint", "metadata", "exact_columns", "samples")
 
 
@@ -36,9 +36,7 @@ def document(path):
 
 @pytest.fixture
 def validators():
-    schemas = {
-        path.stem: json.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")
-    }
+    schemas = {path.stem: json.loads(text_of(path)) for path in FOLDER.glob("*.json")}
     for schema in schemas.values():
         jsonschema.Draft202012Validator.check_schema(schema)
     return {name: jsonschema.Draft202012Validator(schema) for name, schema in schemas.items()}

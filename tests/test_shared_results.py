@@ -8,15 +8,15 @@ import json
 import math
 import socket
 import sys
-from pathlib import Path
 
 import pytest
+from checkout import BENCHMARKS, text_of
 
 from discreet.reports.asv_results import read_asv
 
 pytestmark = pytest.mark.gate
 
-FOLDER = Path(__file__).resolve().parents[1] / "benchmarks" / "site"
+FOLDER = BENCHMARKS / "site"
 HOME = "/" + "/".join(("home", "someone"))
 NAME = "bench_bins.BinsSteps.time_solve"
 
@@ -125,15 +125,13 @@ def test_committed_results_reveal_no_machine_and_are_the_published_ones(command)
     root = FOLDER.parents[1]
     history = root / "benchmarks" / "history"
     for path in sorted(history.rglob("*.json")):
-        command._look_through(path.name, json.loads(path.read_text(encoding="utf-8")))
+        command._look_through(path.name, json.loads(text_of(path)))
     records = read_asv(history)
     commits = {record.commit for record in records}
-    assert set((history / "commits.txt").read_text(encoding="utf-8").split()) == commits
+    assert set(text_of(history / "commits.txt").split()) == commits
     assert len(commits) >= 5
-    published = (
-        (root / "reports" / "published" / "commits.csv").read_text(encoding="utf-8").splitlines()
-    )
+    published = text_of(root / "reports" / "published" / "commits.csv").splitlines()
     assert len(published) == 1 + sum(record.outcome != "skipped" for record in records)
     assert all(any(commit[:12] in line for line in published) for commit in commits)
-    page = (root / "reports" / "published" / "README.md").read_text(encoding="utf-8")
+    page = text_of(root / "reports" / "published" / "README.md")
     assert f"{len(commits)} commits" in page

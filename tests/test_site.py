@@ -10,16 +10,18 @@ import ast
 import importlib
 import re
 import sys
-from pathlib import Path
 
 import pytest
 from browser import Tab
+from checkout import DOCS, ROOT, text_of
 from test_docs import PAGES, anchors_of
 
 pytestmark = pytest.mark.gate
 
-ROOT = Path(__file__).resolve().parents[1]
-FOLDER = ROOT / "docs" / "site"
+FOLDER = DOCS / "site"
+OF_EVERY_PAGE = pytest.mark.parametrize(
+    "page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix()
+)
 MODULES = (
     "check_site",
     "formulas",
@@ -45,9 +47,9 @@ def tools():
 # --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT / "docs").as_posix())
+@OF_EVERY_PAGE
 def test_every_formula_becomes_mathml_and_every_heading_keeps_its_anchor(tools, page):
-    found, headings = tools["github_markdown"].rendered(page.read_text(encoding="utf-8"))
+    found, headings = tools["github_markdown"].rendered(text_of(page))
     outside = re.sub(r"<pre.*?</pre>|<code.*?</code>|<math.*?</math>", "", found, flags=re.DOTALL)
     assert not re.findall(r"\$\$|\$[^\s$][^$\n]*\$|\\[a-zA-Z]+", outside)
     anchors = set(re.findall(r'<h\d id="([^"]+)"', found))
@@ -82,14 +84,14 @@ def test_formulas_are_drawn_in_a_line_and_displayed(tools):
     assert len(re.findall(r'<div class="formula"[^>]*><math [^>]*display="block"', found)) == 1
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT / "docs").as_posix())
+@OF_EVERY_PAGE
 def test_formulas_of_a_page_are_drawn_on_github_too(tools, page):
     """There emphasis and escapes are read before formulas, a dollar must not touch a word, and some
     commands are refused.
     """
     from markdown_it import MarkdownIt
 
-    text = page.read_text(encoding="utf-8")
+    text = text_of(page)
     plain = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
     words = (
         "".join(each.content if each.type == "text" else " " for each in token.children or ())
@@ -155,10 +157,8 @@ def test_links_to_pages_are_links_to_what_they_become(tools):
 
 
 def test_the_navigation_names_every_page_of_docs(tools):
-    named = set(
-        re.findall(r'"([\w./-]+\.md)"', (FOLDER / "zensical.toml").read_text(encoding="utf-8"))
-    )
-    assert {page.relative_to(ROOT / "docs").as_posix() for page in PAGES} <= named
+    named = set(re.findall(r'"([\w./-]+\.md)"', text_of(FOLDER / "zensical.toml")))
+    assert {page.relative_to(DOCS).as_posix() for page in PAGES} <= named
 
 
 # -- the reference
@@ -175,7 +175,7 @@ def reference(tools):
 
 def test_the_reference_has_every_public_name(reference):
     anchors = set(re.findall(r"\{#([\w.]+)\}", reference))
-    lines = (ROOT / "tests" / "public_api.txt").read_text(encoding="utf-8").splitlines()
+    lines = text_of("tests/public_api.txt").splitlines()
     names = [re.match(r"(?:class )?([\w.]+)", line) for line in lines if not line.startswith(" ")]
     assert {name[1] for name in names if name} - anchors == {"discreet.__version__"}
 
@@ -200,7 +200,7 @@ def test_the_reference_shows_what_functions_take(reference):
     shown = dict(re.findall(r"\{#([\w.]+)\}\n\n```python\n((?!class )[^`]*?)\n```", reference))
     owner = ""
     compared = 0
-    for line in (ROOT / "tests" / "public_api.txt").read_text(encoding="utf-8").splitlines():
+    for line in text_of("tests/public_api.txt").splitlines():
         found = re.match(r"(?:class )?( *)([\w.]+)(\(.*\).*)?$", line)
         if found is None:
             continue
@@ -317,10 +317,16 @@ def test_every_formula_is_drawn(opened):
     assert not [size for size in sizes if min(size["width"], size["height"]) < 3]
 
 
-def test_search_finds_a_word_from_a_folder_by_keys_alone(opened):
+def searching(opened, words):
+    """A page on which these words are typed into the search."""
     tab = opened("how-to/first-result.html")
     tab.keyboard.press("Control+k")
-    tab.keyboard.type("Blahut")
+    tab.keyboard.type(words)
+    return tab
+
+
+def test_search_finds_a_word_from_a_folder_by_keys_alone(opened):
+    tab = searching(opened, "Blahut")
     tab.wait_for_selector("text=/\\d+ results/")
     tab.keyboard.press("Enter")
     tab.wait_for_url(lambda url: "first-result" not in url)
@@ -328,9 +334,7 @@ def test_search_finds_a_word_from_a_folder_by_keys_alone(opened):
 
 
 def test_search_finds_a_concept_before_properties(opened):
-    tab = opened("how-to/first-result.html")
-    tab.keyboard.press("Control+k")
-    tab.keyboard.type("bayes rule")
+    tab = searching(opened, "bayes rule")
     tab.wait_for_selector("a:has-text('Bayes rule'):has-text('Glossary')")
     tab.keyboard.press("Enter")
     tab.wait_for_url(lambda url: "first-result" not in url)
@@ -338,9 +342,7 @@ def test_search_finds_a_concept_before_properties(opened):
 
 
 def test_search_finds_a_name_of_another_library(opened):
-    tab = opened("how-to/first-result.html")
-    tab.keyboard.press("Control+k")
-    tab.keyboard.type("GridSearchCV")
+    tab = searching(opened, "GridSearchCV")
     tab.click("a:has-text('In scikit-learn')")
     tab.wait_for_url(lambda url: "first-result" not in url)
     assert "GridSearchCV" in tab.inner_text("article")
@@ -385,5 +387,5 @@ def test_the_reference_leads_to_the_line_of_the_source(opened):
 
 def line_of(file, words):
     """The first line of a file that begins with these words."""
-    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    lines = text_of(ROOT / file).splitlines()
     return next(number for number, line in enumerate(lines, 1) if line.startswith(words))

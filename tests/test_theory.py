@@ -7,24 +7,25 @@ here, with NumPy only; the package is tested against them and is never their sou
 import itertools
 import math
 import re
-from pathlib import Path
+from math import inf
 
 import numpy as np
 import pytest
+from checkout import text_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_laws import random_columns, random_joint
+from numpy.random import default_rng
+from numpy.testing import assert_allclose
+from random_laws import laws_of_secrets, random_columns, random_joint
 from scipy.special import logsumexp
 
-from discreet.backends import solve
+from discreet import Constraint, Problem, inference, local_inference, solve
 from discreet.backends.repairs import tilts_from_ratio
 from discreet.judge import certify
-from discreet.problems.adversary.inference import error_of_best, inference
-from discreet.problems.adversary.local_estimates import local_inference, local_law
+from discreet.problems import local_law
+from discreet.problems.adversary.inference import error_of_best
 from discreet.problems.binning import Binning
-from discreet.problems.constraint import Constraint
 from discreet.problems.duals import feasible_duals, feasible_for
-from discreet.problems.problem import Problem
 from discreet.problems.samples import count
 from discreet.problems.sensors import (
     grouped_sensors,
@@ -35,19 +36,18 @@ from discreet.problems.sensors import (
 )
 
 seeds = st.integers(0, 2**32 - 1)
-few = settings(max_examples=25, deadline=None)
+few = settings(max_examples=25)
 
 
 def instance(seed, budget=0.01):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     n, m, outcomes = (int(k) for k in rng.integers([2, 2, 4], [5, 5, 12]))
     joint = rng.dirichlet(np.full(n * m * outcomes, 0.5)) + 1e-6
     return Problem.from_joint((joint / joint.sum()).reshape(n, m, outcomes), budget=budget), rng
 
 
 def random_estimator(problem, rng):
-    drawn = random_columns(rng, problem.m, problem.N)
-    return drawn
+    return random_columns(rng, problem.m, problem.N)
 
 
 def support(tilt, pi, mu):
@@ -88,7 +88,7 @@ WORDS = (
 
 
 def test_a_letter_is_introduced_only_where_the_page_says():
-    page = (Path(__file__).resolve().parents[1] / "docs" / "theory.md").read_text(encoding="utf-8")
+    page = text_of("docs/theory.md")
     sections = dict(enumerate(re.split(r"^## \d+\. ", page, flags=re.MULTILINE)))
     letters = re.findall(
         r"^\| \$(\\?\w+)\$ \| .* \| ([\d, ]+) \|$",
@@ -139,7 +139,6 @@ def test_the_gap_is_complementarity_plus_alignment_plus_slackness(seed, fraction
     estimator = random_estimator(problem, rng)
     tilt = 0.05 * rng.standard_normal((problem.m, problem.n))
     verdict = certify(problem, estimator, tilt, None if perfect else float(rng.uniform(0.1, 5.0)))
-    pi = problem.p_x
     mu = 0.0 if perfect else verdict.multiplier
     losses = problem.loss + verdict.tilt @ problem.p_xz
     complementarity = (verdict.estimator * (losses - losses.min(axis=0))).sum()
@@ -156,7 +155,6 @@ def test_the_gap_is_complementarity_plus_alignment_plus_slackness(seed, fraction
     assert (kkt.complementarity, kkt.alignment, kkt.slackness) == pytest.approx(
         (complementarity, alignment, slackness), abs=1e-12
     )
-    assert pi.sum() == pytest.approx(1.0, rel=1e-12)
 
 
 # -- the iteration
@@ -189,8 +187,7 @@ def test_the_share_blended_in_need_not_exceed_the_excess(seed, fraction):
     model, rng = instance(seed)
     estimator = random_estimator(model, rng)
     budget = fraction * model.leakage(estimator)
-    constant = np.zeros_like(estimator)
-    constant[0] = 1.0
+    constant = np.eye(model.m)[:, [0]]
     blended = fraction * estimator + (1.0 - fraction) * constant
     assert model.leakage(blended) <= budget * (1.0 + 1e-12)
     assert certify(model.with_budget(budget), estimator).certificate.leakage <= budget
@@ -218,9 +215,9 @@ def test_an_unused_guess_has_a_tilt_that_proves_optimality():
     """
     found = 0
     for seed in range(12):
-        rng = np.random.default_rng(seed)
+        rng = default_rng(seed)
         joint = random_joint(rng, 3, 4, 5, spread=0.7) * np.array([1.0, 1.0, 1.0, 0.05])[:, None]
-        model = Problem.from_joint(joint / joint.sum(), budget=math.inf)
+        model = Problem.from_joint(joint / joint.sum(), budget=inf)
         problem = model.with_budget(0.2 * model.bayes_leakage)
         solution = solve(problem, "tilt")
         assert solution.certificate is not None
@@ -243,19 +240,19 @@ def sensor_laws(rng, sensors, bins):
     return rng.dirichlet(np.ones(bins), size=(sensors, 2, 2))
 
 
-@pytest.mark.parametrize("fraction", [0.0, 0.3, math.inf])
+@pytest.mark.parametrize("fraction", [0.0, 0.3, inf])
 @pytest.mark.parametrize("seed", range(3))
 def test_counts_by_group_of_identical_sensors_lose_nothing_and_pooled_ones_may(seed, fraction):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     one, other = sensor_laws(rng, 2, 3)
     prior = random_joint(rng, 2, 2)
     joints = (
         index_sensors([one, one, other, other], prior),
         grouped_sensors([np.array([one, one]), np.array([other, other])], prior),
-        mixed_sensors(np.array([one, one, other, other]), prior),
+        mixed_sensors([one, one, other, other], prior),
     )
-    models = [Problem.from_joint(joint, budget=math.inf) for joint in joints]
-    budget = math.inf if fraction == math.inf else fraction * models[0].bayes_leakage
+    models = [Problem.from_joint(joint, budget=inf) for joint in joints]
+    budget = inf if fraction == inf else fraction * models[0].bayes_leakage
     every, grouped, pooled = (
         solve(model.with_budget(budget), "tilt").certificate for model in models
     )
@@ -267,7 +264,7 @@ def test_counts_by_group_of_identical_sensors_lose_nothing_and_pooled_ones_may(s
 
 def test_pooling_unlike_sensors_can_lose_everything():
     tells = np.array([[[1.0, 0.0], [0.0, 1.0]]])  # one value of X
-    prior = np.array([[0.5, 0.5]])
+    prior = [[0.5, 0.5]]
     laws = [tells, tells[:, :, ::-1]]
     assert Problem.from_joint(index_sensors(laws, prior), budget=0.0).bayes_error == 0.0
     assert Problem.from_joint(
@@ -283,7 +280,6 @@ def test_what_a_leakage_lets_an_adversary_gain(seed, share):
     found = inference(problem, estimator)
     assert found.x_error <= found.x_error_blind + 1e-15
     assert found.x_error_blind - found.x_error <= math.sqrt(found.leakage_nats / 2.0) + 1e-12
-    assert found.fano_sharp <= found.x_error + 1e-9
     draw = np.outer(rng.dirichlet(np.ones(problem.m)), np.ones(problem.N))
     assert inference(problem, draw).x_error == pytest.approx(found.x_error_blind, abs=1e-12)
 
@@ -307,7 +303,7 @@ def test_the_reader_of_all_local_estimates_learns_x_in_the_end():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_smoothing_is_a_channel_on_the_cells(seed):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     records = 60
     cells = 6
     x = rng.integers(0, 2, records)
@@ -338,21 +334,19 @@ def test_the_bounds_of_several_constraints_add_up():
     """Section 22: Σ_l min_i F_il − Σ_k μ_k B_k, with a tilt of its own for every constraint, groups
     lowered one by one.
     """
-    rng = np.random.default_rng(5)
-    full = random_joint(rng, 2, 3, 2, 6)
-    loss = Problem.from_joint(full.sum(axis=0), math.inf).loss
-    beside = Constraint(
-        full.sum(axis=1).transpose(1, 0, 2), 0.002, "conditional-mutual-information"
-    )
-    problem = Problem(
-        loss=loss, constraints=[Constraint(full.sum(axis=(0, 2)), 0.01, "chi-square"), beside]
-    )
+    rng = default_rng(5)
+    _, second, given_y, loss = laws_of_secrets(random_joint(rng, 2, 3, 2, 6))
+    constraints = [
+        Constraint(second, 0.01, "chi-square"),
+        Constraint(given_y, 0.002, "conditional-mutual-information"),
+    ]
+    problem = Problem(loss=loss, constraints=constraints)
     tilt = 0.05 * rng.normal(size=(2, 7))
     multiplier = np.array([0.2, 0.3])
     found = feasible_for(tilt, multiplier, problem.p_x, problem.terms)
     lowered = tilt - found[0]
     for group in (slice(0, 3), slice(3, 5), slice(5, 7)):  # one shift for each group and guess
-        np.testing.assert_allclose(lowered[:, group] - lowered[:, group][:, :1], 0.0, atol=1e-15)
+        assert_allclose(lowered[:, group] - lowered[:, group][:, :1], 0.0, atol=1e-15)
     tilted = loss + found[0] @ problem.p_xz
     by_hand = tilted.min(axis=0).sum() - 0.2 * 0.01 - 0.3 * 0.002
     anything = certify(problem, problem.bayes_estimator, tilt, multiplier).certificate

@@ -3,12 +3,11 @@
 import json
 import re
 import runpy
-from pathlib import Path
 
 import pytest
+from checkout import DOCS, text_of
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-NOTEBOOK = json.loads((DOCS / "tutorial.ipynb").read_text(encoding="utf-8"))
+NOTEBOOK = json.loads(text_of("docs/tutorial.ipynb"))
 NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 
 

@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from fractions import Fraction
 from itertools import product
+from math import inf, nan
 from types import SimpleNamespace
 
 import exactly
@@ -20,40 +21,31 @@ import pytest
 import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
-from random_laws import random_columns, random_joint
+from numpy.random import default_rng
+from random_laws import assert_same_arrays, random_columns, random_joint
 
 import discreet as ds
-from discreet import verification
+from discreet import BlockProblem, OutcomeRule, Problem, verification, verify
 from discreet.files import write_blocks
-from discreet.problems import BlockProblem, blocks_from
-from discreet.problems.outcome_rules import OutcomeRule
-from discreet.problems.problem import Problem
-from discreet.verification import Verification, verify
+from discreet.problems import blocks_from
+from discreet.verification import Verification
 
 # -- the reference
 # --------------------------------------------------------------------------------------------------
 
 
-def completed(column):
-    """A column in which the likeliest guess gets what the others leave."""
-    values = [Fraction(float(value)) for value in column]
-    likeliest = values.index(max(values))
-    values[likeliest] = 1 - sum(values) + values[likeliest]
-    return values
-
-
 def exact_model(p_xz, loss):
     """The problem with its masses divided by their total, in fractions."""
-    whole = sum(Fraction(float(mass)) for mass in np.ravel(p_xz))
-    divided = np.vectorize(lambda mass: Fraction(float(mass)) / whole, otypes=[object])
-    return SimpleNamespace(p_xz=divided(p_xz), loss=divided(loss))
+    masses = exactly.fractions(p_xz)
+    losses = exactly.fractions(loss)
+    return SimpleNamespace(p_xz=masses / masses.sum(), loss=losses / masses.sum())
 
 
 def bound(model, tilt, multiplier, budget):
-    price = math.inf if budget == 0.0 else 0.0 if math.isinf(budget) else multiplier
-    unit = price if 0.0 < price < math.inf else 1.0
+    price = inf if budget == 0.0 else 0.0 if math.isinf(budget) else multiplier
+    unit = price if 0.0 < price < inf else 1.0
     shifts = [unit * exactly.support(model, row[None], price) for row in tilt]
-    tilted = model.loss + np.vectorize(Fraction, otypes=[object])(tilt) @ model.p_xz
+    tilted = model.loss + exactly.fractions(tilt) @ model.p_xz
     value = sum(
         min(
             exactly.real(own) - shift * exactly.real(mass)
@@ -61,17 +53,13 @@ def bound(model, tilt, multiplier, budget):
         )
         for losses, mass in zip(tilted.T, model.p_xz.sum(axis=0), strict=True)
     )
-    return value - (unit * mpmath.mpf(budget) if 0.0 < price < math.inf else 0)
+    return value - (unit * mpmath.mpf(budget) if 0.0 < price < inf else 0)
 
 
 def close(interval, value):
     """Whether an interval holds a fraction, with no double in between."""
     low, high = interval
-    return Fraction(low) <= value <= Fraction(high) <= Fraction(math.nextafter(low, math.inf))
-
-
-def columns_of(estimator):
-    return np.array([completed(column) for column in np.asarray(estimator).T]).T
+    return Fraction(low) <= value <= Fraction(high) <= Fraction(math.nextafter(low, inf))
 
 
 duals = st.tuples(st.integers(0, 1000), st.sampled_from([0.0, 1e-3, 0.1, 1.0, 30.0]))
@@ -83,7 +71,7 @@ def cases(draw):
     problem = draw(make.problems())
     estimator = draw(make.estimators((problem.m, problem.N)))
     seed, multiplier = draw(duals)
-    tilt = np.random.default_rng(seed).normal(size=(problem.m, problem.n)) * multiplier
+    tilt = default_rng(seed).normal(size=(problem.m, problem.n)) * multiplier
     return problem, estimator, tilt, multiplier
 
 
@@ -96,7 +84,7 @@ def test_every_number_is_that_of_fractions(case):
     problem, estimator, tilt, multiplier = case
     found = verify(problem, {"estimator": estimator, "tilt": tilt, "multiplier": multiplier})
     model = exact_model(problem.p_xz, problem.loss)
-    guess = columns_of(estimator)
+    guess = exactly.completed(estimator)
     leakage = exactly.leakage(model, guess)
     deviation = exactly.distance(model, guess)
     assert close(found.error, exactly.error_probability(model, guess))
@@ -137,13 +125,11 @@ def test_a_joint_tensor_means_the_doubles_that_are_solved(joint, seed, total):
         a = a / nearest
         loss = loss / nearest
     problem = Problem.from_joint(joint, 1.0)
-    np.testing.assert_array_equal(problem.p_xz, a)
-    np.testing.assert_array_equal(problem.loss, loss)
+    assert_same_arrays(problem, SimpleNamespace(p_xz=a, loss=loss))
     found = verify({"joint": joint, "budget": 1.0}, estimator)
     assert found == verify(problem, estimator)
-    assert close(
-        found.error, exactly.error_probability(exact_model(a, loss), columns_of(estimator))
-    )
+    error = exactly.error_probability(exact_model(a, loss), exactly.completed(estimator))
+    assert close(found.error, error)
 
 
 @pytest.mark.parametrize("scale", [2.0**-1074, 2.0**-1000, 2.0**-300, 2.0**-53])
@@ -153,7 +139,7 @@ def test_masses_of_any_size_are_summed_to_the_last_bit(scale):
     """
     n = 5
     outcomes = 320
-    sizes = np.random.default_rng(0).integers(-60, 0, outcomes) - 10
+    sizes = default_rng(0).integers(-60, 0, outcomes) - 10
     p_xz = np.broadcast_to(math.nextafter(1.0, 0.0) * 2.0**sizes, (n, outcomes)).copy()
     p_xz[:, 9] = scale * 3.0
     p_xz[:, 0] += (1.0 - p_xz.sum()) / n
@@ -170,17 +156,17 @@ def test_a_bound_that_lies_in_the_last_bits_of_its_terms_is_exact():
     """Losses are as large as what the tilts take off, but for a few units in the last place, which
     rounding would hide.
     """
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     masses = random_joint(rng, 3, 500)
-    p_xz = Problem(masses, np.zeros((2, 500)), math.inf).p_xz
+    p_xz = Problem(masses, np.zeros((2, 500)), inf).p_xz
     tilt = np.array([[-0.3, -0.7, -0.9], [-0.3, -0.8, -0.6]])
     loss = -(tilt + 0.3) @ p_xz
     loss += rng.integers(4, 9, loss.shape) * np.spacing(loss)
     guess = np.eye(2)[:, [0] * 500]
     found = verify(
-        {"p_xz": p_xz, "loss": loss, "budget": math.inf}, {"estimator": guess, "tilt": tilt}
+        {"p_xz": p_xz, "loss": loss, "budget": inf}, {"estimator": guess, "tilt": tilt}
     ).lower_bound
-    true = bound(exact_model(p_xz, loss), tilt, 0.0, math.inf)
+    true = bound(exact_model(p_xz, loss), tilt, 0.0, inf)
     assert 0.0 < true * (1 - mpmath.mpf(10) ** -14) <= found <= true < 1e-15
 
 
@@ -259,7 +245,7 @@ def test_the_error_that_a_file_states_is_not_believed(tmp_path, solved):
 
 @given(make.problems(), st.integers(0, 10_000))
 def test_a_rule_is_verified_as_the_matrix_that_it_makes(problem, seed):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     m = problem.m
     n = problem.n
     tilt = rng.normal(size=(m, n)) * rng.choice([0.0, 1e-9, 0.1, 1.0])
@@ -318,7 +304,7 @@ def test_blocks_are_verified_like_arrays(tmp_path):
 
 
 def test_files_of_other_programs_are_read(tmp_path):
-    rng = np.random.default_rng(5)
+    rng = default_rng(5)
     joint = random_joint(rng, 2, 3, 700)
     estimator = random_columns(rng, 3, 700)
     expected = verify({"joint": joint, "budget": 0.1}, estimator)
@@ -345,7 +331,7 @@ GOOD = {"p_xz": HALF / 3, "loss": HALF / 3, "budget": 0.1}
 @pytest.mark.parametrize(
     ("problem", "words"),
     [
-        (GOOD | {"budget": math.nan}, "budget"),
+        (GOOD | {"budget": nan}, "budget"),
         (GOOD | {"budget": [0.1, 1e-9]}, "size 1"),
         ({"p_xz": HALF / 3, "loss": HALF / 3}, "budget"),
         (GOOD | {"loss": np.ones((2, 4))}, "shapes"),
@@ -375,8 +361,8 @@ RULE = {"rule_tilt": np.ones((2, 2))}
         (np.array([[0.5, 1.5, 0.5], [0.5, -0.5, 0.5]]), "column 1"),
         ({"multiplier": 1.0}, "needs an estimator"),
         ({"tilt": np.ones((2, 2)), "multiplier": -1.0}, "≥ 0"),
-        ({"tilt": np.ones((2, 2)), "multiplier": math.nan}, "multiplier"),
-        ({"estimator": HALF, "tilt": np.full((2, 2), math.inf)}, "tilt"),
+        ({"tilt": np.ones((2, 2)), "multiplier": nan}, "multiplier"),
+        ({"estimator": HALF, "tilt": np.full((2, 2), inf)}, "tilt"),
         ({"rule_tilt": np.ones((2, 4))}, "tilt"),
         (RULE | {"share": 2.0}, "share"),
         (RULE | {"ties": [0, 0], "columns": HALF[:, :2]}, "once"),
@@ -410,7 +396,7 @@ def test_objects_are_never_loaded(tmp_path):
 
 
 def altered(content, seed):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     changed = bytearray(content)
     for _ in range(int(rng.integers(1, 4))):
         changed[int(rng.integers(len(changed)))] = int(rng.integers(256))
@@ -434,9 +420,14 @@ def test_altered_files_are_refused_or_judged_by_what_they_hold(tmp_path):
             assert isinstance(found, Verification)
 
 
+def stored(folder):
+    """The bytes of a file of an estimator, which is in the folder."""
+    np.savez(folder / "estimator.npz", estimator=HALF)
+    return bytearray((folder / "estimator.npz").read_bytes())
+
+
 def test_a_changed_bit_of_an_array_is_refused(tmp_path):
-    np.savez(tmp_path / "estimator.npz", estimator=np.full((2, 3), 0.5))
-    content = bytearray((tmp_path / "estimator.npz").read_bytes())
+    content = stored(tmp_path)
     content[content.index(np.full(2, 0.5).tobytes())] ^= 1
     (tmp_path / "estimator.npz").write_bytes(content)
     with pytest.raises(ValueError, match="Bad CRC-32"):
@@ -447,8 +438,7 @@ def test_an_array_that_ends_before_its_shape_does_is_refused(tmp_path):
     """A directory that lists fewer bytes than the shape needs, with their checksum. Python 3.12.6
     reads what follows.
     """
-    np.savez(tmp_path / "estimator.npz", estimator=np.full((2, 3), 0.5))
-    content = bytearray((tmp_path / "estimator.npz").read_bytes())
+    content = stored(tmp_path)
     with zipfile.ZipFile(tmp_path / "estimator.npz") as archive:
         held = archive.read("estimator.npy")
     entry = content.index(b"PK\1\2")
@@ -459,7 +449,7 @@ def test_an_array_that_ends_before_its_shape_does_is_refused(tmp_path):
 
 
 def test_an_array_of_many_rows_is_read_once_for_its_checksum_and_once_a_pass(tmp_path, monkeypatch):
-    joint = np.random.default_rng(0).random((10, 10, 500))
+    joint = default_rng(0).random((10, 10, 500))
     np.savez(tmp_path / "problem.npz", joint=joint / joint.sum(), budget=0.1)
     counted = []
     read = zipfile.ZipExtFile.read
@@ -476,7 +466,7 @@ def test_an_array_of_many_rows_is_read_once_for_its_checksum_and_once_a_pass(tmp
 
 def test_two_members_of_one_name_are_refused(tmp_path):
     stream = io.BytesIO()
-    np.save(stream, np.full((2, 3), 0.5))
+    np.save(stream, HALF)
     with zipfile.ZipFile(tmp_path / "twice.npz", "w") as archive:
         archive.writestr("estimator.npy", stream.getvalue())
         with pytest.warns(UserWarning, match="Duplicate"):
@@ -514,7 +504,7 @@ def test_a_flood_of_members_is_refused(tmp_path):
 
 
 def test_masked_elements_are_refused():
-    masked = np.ma.masked_array(np.full((2, 3), 0.5), mask=True)
+    masked = np.ma.masked_array(HALF, mask=True)
     with pytest.raises(ValueError, match="masked"):
         verify(GOOD, {"estimator": masked})
 
@@ -547,7 +537,7 @@ def peak(path):
 def test_memory_does_not_grow_with_the_outcomes(tmp_path):
     used = []
     for outcomes in (1 << 17, 1 << 18):
-        rng = np.random.default_rng(0)
+        rng = default_rng(0)
         p_xz = rng.random((2, outcomes))
         p_xz /= p_xz.sum()
         np.savez(tmp_path / "problem.npz", p_xz=p_xz, loss=p_xz[::-1], budget=0.1)
@@ -581,18 +571,13 @@ def test_many_outcomes_take_few_operations(monkeypatch):
 def test_without_python_flint_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setattr(verification.exact, "arb", None)
     with pytest.raises(ImportError, match=r"pip install 'discreet\[verify\]'"):
-        verify(GOOD, np.full((2, 3), 0.5))
+        verify(GOOD, HALF)
 
 
 @pytest.mark.parametrize("which", ["problem", "solution"])
 def test_files_of_another_version_are_refused(which):
-    problem = {"p_xz": [[0.5, 0.5]], "loss": [[0.5, 0.0], [0.0, 0.5]], "budget": 0.0}
-    solution = {"estimator": [[0.0, 1.0], [1.0, 0.0]]}
-    members = {
-        name: {key: np.array(values) for key, values in stated.items()}
-        for name, stated in (("problem", problem), ("solution", solution))
-    }
-    assert verify(members["problem"], members["solution"]).budget_kept
-    members[which]["version"] = np.array(2)
+    members = {"problem": GOOD, "solution": {"estimator": HALF}}
+    assert verify(*members.values()).budget_kept
+    members[which] = members[which] | {"version": np.array(2)}
     with pytest.raises(ValueError, match="version"):
-        verify(members["problem"], members["solution"])
+        verify(*members.values())

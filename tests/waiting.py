@@ -8,8 +8,6 @@ import os
 import time
 from pathlib import Path
 
-__all__ = ["is_alive", "within"]
-
 
 def within(seconds, condition):
     """Whether the condition becomes true within the limit; it is checked every 20 ms."""

@@ -3,7 +3,7 @@
 import ast
 import tokenize
 
-__all__ = ["tokens_of"]
+from checkout import text_of
 
 _LAYOUT = {
     tokenize.COMMENT,
@@ -18,7 +18,7 @@ _LAYOUT = {
 
 def tokens_of(path):
     """The number of tokens, which no formatting changes."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(text_of(path))
     statements = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
     texts = [each for each in statements if isinstance(each, ast.Constant)]
     documented = {each.lineno for each in texts if isinstance(each.value, str)}

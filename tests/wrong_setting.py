@@ -2,12 +2,8 @@
 
 import sys
 
-from discreet.backends.contract import Options
+from discreet.backends import Options, load_backend, solve
 from discreet.backends.peers.tuning import Tuned
-from discreet.backends.registry import load_backend
-from discreet.backends.run import solve
-
-__all__ = ["serve", "serve_imports"]
 
 
 def serve(send, name, problem):

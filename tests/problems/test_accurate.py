@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import vectors
+from numpy.random import default_rng
+from numpy.testing import assert_array_equal
+from strategies import seeds, vectors
 
 from discreet.numerics import double_double as accurate
 from discreet.numerics.double_double import (
@@ -36,9 +38,9 @@ def test_sum_is_exact_to_twice_the_precision(vector):
     assert abs(_exact(dd_sum(values)) - sum(_fractions(values))) <= size / 2**90
 
 
-@given(st.integers(0, 10**6), st.integers(2, 7), st.floats(0.0, 20.0))
+@given(seeds, st.integers(2, 7), st.floats(0.0, 20.0))
 def test_many_sums_of_few_terms_err_by_squares_of_the_rounding(seed, count, decades):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     values = rng.normal(size=(100, count)) * 10.0 ** rng.uniform(-decades, 0.0, (100, count))
     high, low = dd_sum(values)
     for row, found in zip(values, zip(high, low, strict=True), strict=True):
@@ -54,9 +56,9 @@ def test_dot_is_exact_to_twice_the_precision(both):
     assert abs(_exact(dd_dot(a, b)) - sum(terms)) <= sum(map(abs, terms)) / 2**90
 
 
-@given(st.integers(0, 10**6), st.integers(1, 400), st.floats(0.0, 60.0))
+@given(seeds, st.integers(1, 400), st.floats(0.0, 60.0))
 def test_sums_of_chosen_terms_keep_that_precision_beside_much_larger_ones(seed, count, decades):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     label = rng.integers(0, 3, count)
     values = rng.random((2, count)) * 10.0 ** (-decades * (label == 1) - rng.uniform(0, 10, count))
     chosen = (label == np.arange(3)[:, None]).astype(np.float64)
@@ -97,7 +99,7 @@ def test_sums_do_not_change_their_arguments(values):
     before = values.copy()
     dd_sum(values)
     dd_dot(values, values)
-    np.testing.assert_array_equal(values, before)
+    assert_array_equal(values, before)
 
 
 @given(_ORDINARY, _ORDINARY)

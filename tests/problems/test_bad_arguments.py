@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import raises_file_error, raises_input_error
 
 import discreet as ds
 from discreet.problems import catalog, sensors
@@ -111,14 +112,12 @@ def frame(x=range(2), y=range(2), z=range(2), **options):
     ],
 )
 def test_every_bad_argument_is_one_sentence(call, said):
-    with pytest.raises(ds.InputError, match=re.escape(said)) as caught:
+    with raises_input_error(re.escape(said)):
         call()
-    assert len(str(caught.value)) < 400
-    assert "\n" not in str(caught.value)
 
 
 def test_a_rule_on_intervals_is_not_saved(tmp_path):
-    with pytest.raises(ds.FileError, match="intervals"):
+    with raises_file_error("intervals"):
         ds.solve(ds.problems.paper_continuous(1.0)).save(tmp_path / "a.npz")
 
 

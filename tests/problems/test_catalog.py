@@ -9,16 +9,21 @@ import sys
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from random_laws import assert_same_arrays
+from refusals import raises_input_error
 
 import discreet.problems
-from discreet import problems
-from discreet.errors import InputError, InputWarning
-from discreet.problems import Problem, catalog
+from discreet import InputError, InputWarning, Problem, problems
+from discreet.problems import catalog
 from discreet.problems.catalog import registry, surveys
 from discreet.problems.catalog.disclosure import census_joint
 from discreet.problems.catalog.registry import check_size
 
 NAMES = [entry.name for entry in catalog.entries()]
+EVERY_ENTRY = pytest.mark.parametrize("name", NAMES)
+HALVED = pytest.mark.parametrize("name", sorted({*NAMES} - {"tiny-budget", "slack-budget"}))
+"""Entries whose default budget is half of what the Bayes rule leaks."""
 
 # Bayes error and I_MAP in nats with the digits they were published with, and the perfect-privacy
 # error certified to a relative gap of 1e-10. The last published digit of two leakages is off by 0.5
@@ -54,7 +59,7 @@ def test_the_papers_sensors_have_their_exact_values(count, error, leakage):
 # -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
+@EVERY_ENTRY
 def test_every_entry_builds_a_documented_problem(name):
     entry = catalog.entry(name)
     problem = entry.build()
@@ -69,16 +74,15 @@ def test_every_entry_builds_a_documented_problem(name):
     assert problem.bayes_error <= problem.constant_error
 
 
-@pytest.mark.parametrize("name", NAMES)
+@EVERY_ENTRY
 def test_every_entry_is_a_pure_function(name):
     one = catalog.build(name, fraction=0.3)
     two = catalog.build(name, fraction=0.3)
-    np.testing.assert_array_equal(one.p_xz, two.p_xz)
-    np.testing.assert_array_equal(one.loss, two.loss)
+    assert_same_arrays(one, two)
     assert one.budget == two.budget
 
 
-@pytest.mark.parametrize("name", NAMES)
+@EVERY_ENTRY
 def test_every_entry_takes_budget_equivocation_and_fraction(name):
     assert catalog.build(name, budget=0.125).budget == 0.125
     assert catalog.build(name, budget=math.inf).constraint.oblivious
@@ -87,11 +91,11 @@ def test_every_entry_takes_budget_equivocation_and_fraction(name):
     assert catalog.build(name, fraction=0).constraint.perfect
     kept = 0.5 * quarter.entropy_x
     assert catalog.build(name, equivocation=kept).equivocation == pytest.approx(kept)
-    with pytest.raises(InputError, match="leakage and fraction"):
+    with raises_input_error("leakage and fraction"):
         catalog.build(name, budget=0.1, fraction=0.1)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("tiny-budget", "slack-budget")])
+@HALVED
 def test_the_default_budget_is_half_of_what_the_bayes_rule_leaks(name):
     problem = catalog.build(name)
     assert problem.budget == 0.5 * problem.bayes_leakage
@@ -119,7 +123,7 @@ def test_near_deterministic_tends_to_a_deterministic_channel():
 def test_x_equals_y_leaks_as_documented():
     problem = problems.x_equals_y()
     # 0/1 loss of Y = X: the loss mass of guess i is the mass of the other private values.
-    np.testing.assert_allclose(problem.loss, problem.p_z - problem.p_xz, atol=1e-15)
+    assert_allclose(problem.loss, problem.p_z - problem.p_xz, atol=1e-15)
     assert problem.bayes_leakage > 0.1
 
 
@@ -133,8 +137,8 @@ def test_independent_has_phi_exactly_zero():
 
 def test_the_released_variable_is_the_one_that_is_asked_for():
     problem = problems.release(n=5, skew=1.0)
-    np.testing.assert_array_equal(problem.p_xz, np.diag(problem.p_x))
-    np.testing.assert_allclose(problem.p_x, np.array([60, 30, 20, 15, 12]) / 137, rtol=1e-15)
+    assert_array_equal(problem.p_xz, np.diag(problem.p_x))
+    assert_allclose(problem.p_x, np.array([60, 30, 20, 15, 12]) / 137, rtol=1e-15)
     assert problem.bayes_error == 0.0
     assert problem.bayes_leakage == pytest.approx(problem.entropy_x, rel=1e-12)
     assert problem.with_budget(math.inf, measure="maximal-leakage").bayes_leakage == pytest.approx(
@@ -144,8 +148,8 @@ def test_the_released_variable_is_the_one_that_is_asked_for():
 
 def test_the_binary_channel_is_a_chain():
     problem = problems.binary_channel(prior=0.25, flip_0=0.2, flip_1=0.1, noise=0.0)
-    np.testing.assert_allclose(problem.p_xz, [[0.6, 0.15], [0.025, 0.225]], rtol=1e-14)
-    np.testing.assert_allclose(problem.loss, [[0.0, 0.375], [0.625, 0.0]], atol=1e-16)
+    assert_allclose(problem.p_xz, [[0.6, 0.15], [0.025, 0.225]], rtol=1e-14)
+    assert_allclose(problem.loss, [[0.0, 0.375], [0.625, 0.0]], atol=1e-16)
     assert problems.binary_channel(noise=0.5).bayes_leakage == pytest.approx(0.0, abs=1e-15)
 
 
@@ -153,9 +157,9 @@ def test_the_census_is_the_model_that_it_states():
     joint = census_joint(3, 4, 5, 1.0)  # sex, age, income, outcome
     assert joint.shape == (2, 3, 2, 60)
     assert joint.sum() == pytest.approx(1.0, rel=1e-14)
-    np.testing.assert_allclose(joint.sum(axis=(2, 3)), 1 / 6, rtol=1e-13)
+    assert_allclose(joint.sum(axis=(2, 3)), 1 / 6, rtol=1e-13)
     problem = problems.census(ages=3, educations=4, occupations=5)
-    np.testing.assert_allclose(problem.p_xz, joint.sum(axis=(1, 2)), rtol=1e-13)
+    assert_allclose(problem.p_xz, joint.sum(axis=(1, 2)), rtol=1e-13)
     earns = joint.sum(axis=(1, 3))
     assert earns[1, 1] > earns[0, 1]
     assert problems.census(bias=0.0).bayes_leakage < 1e-25  # sex is in no answer
@@ -166,17 +170,17 @@ def test_the_secrets_of_the_census_have_a_constraint_each():
     joint = census_joint(4, 5, 6, 1.0)
     problem = problems.census(secrets=3)
     sex, age, both = (problem.p_xz[term.rows] for term in problem.terms)
-    np.testing.assert_allclose(sex, joint.sum(axis=(1, 2)), rtol=1e-13)
-    np.testing.assert_allclose(age, joint.sum(axis=(0, 2)), rtol=1e-13)
-    np.testing.assert_allclose(both, joint.sum(axis=2).reshape(8, -1), rtol=1e-13)
-    np.testing.assert_allclose(problem.loss, problems.census().loss, rtol=1e-13)
+    assert_allclose(sex, joint.sum(axis=(1, 2)), rtol=1e-13)
+    assert_allclose(age, joint.sum(axis=(0, 2)), rtol=1e-13)
+    assert_allclose(both, joint.sum(axis=2).reshape(8, -1), rtol=1e-13)
+    assert_allclose(problem.loss, problems.census().loss, rtol=1e-13)
     assert [term.budget.amount for term in problem.terms] == [
         0.5 * most for most in problem.bayes_leakages
     ]
     fair = problems.census(secrets=2, budget=0.02, measure="parity-difference")
     assert [str(term.budget) for term in fair.terms] == ["0.02 of parity-difference"] * 2
     assert all(term.budget.perfect for term in problems.census(secrets=2, fraction=0).terms)
-    with pytest.raises(InputError, match=r"constraints\[0\]"):
+    with raises_input_error(r"constraints\[0\]"):
         problems.census(secrets=2, measure="conditional-mutual-information")
     given = problems.census(measure="conditional-mutual-information")
     assert given.budget == 0.5 * given.bayes_leakage
@@ -193,8 +197,8 @@ def test_tiny_and_slack_budgets():
 def test_correlation_of_x_and_y_keeps_their_marginals():
     for correlation in (-0.6, 0.3):
         problem = problems.multi_mixed(sensors=2, correlation=correlation)
-        np.testing.assert_allclose(problem.p_x, [0.7, 0.3], rtol=1e-14)
-        np.testing.assert_allclose(problem.constant_errors, [0.5, 0.5], rtol=1e-14)
+        assert_allclose(problem.p_x, [0.7, 0.3], rtol=1e-14)
+        assert_allclose(problem.constant_errors, [0.5, 0.5], rtol=1e-14)
     both = problems.multi_mixed(sensors=8, sigma=(0.02, 0.02), correlation=0.5)
     p_y_given_x = 0.5 + np.array([-1, 1]) * 0.5 * math.sqrt(0.25 * 0.21) / np.array([0.7, 0.3])
     joint = np.array([[0.7, 0.7], [0.3, 0.3]]) * np.stack([1.0 - p_y_given_x, p_y_given_x], axis=1)
@@ -211,7 +215,7 @@ def test_smart_meter_has_the_marginals_of_its_parameters():
 def test_building_readings_tell_the_two_variables_apart():
     problem = problems.building(temperature_bins=10, co2_bins=12)
     assert problem.N == 120
-    np.testing.assert_allclose(problem.p_x, [0.4, 0.35, 0.25], rtol=1e-12)
+    assert_allclose(problem.p_x, [0.4, 0.35, 0.25], rtol=1e-12)
     given_x = (problem.p_xz / problem.p_x[:, None]).reshape(3, 10, 12)
     stale = given_x.sum(axis=1) @ np.arange(12)
     assert stale[0] < stale[1] < stale[2]
@@ -223,8 +227,8 @@ def test_building_readings_tell_the_two_variables_apart():
 def test_building_leaks_by_the_coupling_of_load_and_occupancy():
     apart = problems.building(coupling=0.0)
     coupled = problems.building()
-    np.testing.assert_allclose(apart.constant_errors, coupled.constant_errors, rtol=1e-13)
-    np.testing.assert_allclose(apart.p_x, coupled.p_x, rtol=1e-13)
+    assert_allclose(apart.constant_errors, coupled.constant_errors, rtol=1e-13)
+    assert_allclose(apart.p_x, coupled.p_x, rtol=1e-13)
     assert coupled.bayes_leakage > 10.0 * apart.bayes_leakage
 
 
@@ -241,8 +245,8 @@ def test_road_equals_a_simulation():
     joint = np.zeros((3, 3, 6))
     np.add.at(joint, (x, y, k), 1.0 / size)
     wanted = Problem.from_joint(joint / joint.sum(), math.inf)
-    np.testing.assert_allclose(problem.p_xz, wanted.p_xz, atol=4e-3)
-    np.testing.assert_allclose(problem.loss, wanted.loss, atol=4e-3)
+    assert_allclose(problem.p_xz, wanted.p_xz, atol=4e-3)
+    assert_allclose(problem.loss, wanted.loss, atol=4e-3)
 
 
 # -- refusals
@@ -274,9 +278,8 @@ def test_road_equals_a_simulation():
     ],
 )
 def test_bad_requests_are_refused_in_one_sentence(name, parameters, message):
-    with pytest.raises(InputError, match=message) as caught:
+    with raises_input_error(message):
         catalog.build(name, **parameters)
-    assert "\n" not in str(caught.value)
 
 
 def test_without_statsmodels_the_message_says_what_to_install(monkeypatch):
@@ -294,7 +297,7 @@ def test_a_survey_is_the_table_of_statsmodels(name):
     found = surveys._table(name)
     assert set(found) >= set(table.columns) - {"logpopul"}
     for column, values in found.items():
-        np.testing.assert_allclose(values, table[column], rtol=1e-15)
+        assert_allclose(values, table[column], rtol=1e-15)
 
 
 def test_text_is_read_as_the_type_of_the_default():
@@ -308,7 +311,7 @@ def test_text_is_read_as_the_type_of_the_default():
     assert read((1, 2), "3,4,5") == (3, 4, 5)
     assert read(("a",), "b, c") == ("b", "c")
     for default, text in ((True, "maybe"), (0.5, "word"), ((1,), "1.5")):
-        with pytest.raises(InputError, match=f"'{text}'"):
+        with raises_input_error(f"'{text}'"):
             read(default, text)
 
 
@@ -328,7 +331,7 @@ def test_a_duplicate_or_incomplete_entry_is_refused():
     assert "new" not in [entry.name for entry in catalog.entries()]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@EVERY_ENTRY
 def test_every_builder_shows_its_parameters_and_the_three_budgets(name):
     entry = catalog.entry(name)
     shown = list(inspect.signature(entry.build).parameters)
@@ -343,7 +346,7 @@ def test_every_builder_shows_its_parameters_and_the_three_budgets(name):
         entry.build(colour="red")
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("tiny-budget", "slack-budget")])
+@HALVED
 def test_every_entry_takes_a_measure_and_half_of_what_the_bayes_rule_leaks_by_it(name):
     problem = catalog.build(name, measure="maximal-leakage")
     assert str(problem.measure) == "maximal-leakage"
@@ -355,13 +358,13 @@ def test_every_entry_takes_a_measure_and_half_of_what_the_bayes_rule_leaks_by_it
 
 
 def test_a_measure_cannot_be_guessed():
-    with pytest.raises(InputError, match=r"chi-square .*leakage"):
+    with raises_input_error(r"chi-square .*leakage"):
         problems.tiny_budget(measure="chi-square")  # its own is one of mutual information
-    with pytest.raises(InputError, match="local-differential-privacy"):
+    with raises_input_error("local-differential-privacy"):
         problems.release(measure="local-differential-privacy")
-    with pytest.raises(InputError, match="'privacy'"):
+    with raises_input_error("'privacy'"):
         problems.release(measure="privacy")
-    with pytest.raises(InputError, match="equivocation"):
+    with raises_input_error("equivocation"):
         problems.release(measure="chi-square", equivocation=0.1)
 
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 import exactly
 import numpy as np
 import pytest
+from numpy.random import default_rng
 from random_laws import random_columns, random_joint
 
 from discreet.judge import certify
@@ -18,7 +19,7 @@ _N = 6000
 
 def _estimator(m, drawn, seed):
     """An estimator [m, N] that is certain except in `drawn` columns."""
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     estimator = np.eye(m)[:, rng.integers(0, m, _N)]
     places = rng.choice(_N, drawn, replace=False)
     estimator[:, places] = random_columns(rng, m, drawn)
@@ -34,7 +35,7 @@ def _close(high, low, truth):
 @pytest.mark.parametrize(("m", "drawn"), [(2, 0), (2, 3), (3, 2000), (3, 4000), (3, _N)])
 def test_sums_keep_twice_the_working_precision(m, drawn):
     estimator = _estimator(m, drawn, seed=m + drawn)
-    rng = np.random.default_rng(1)
+    rng = default_rng(1)
     values = rng.dirichlet(np.ones(2 * _N) * 0.3).reshape(2, _N)
     high, low = Decisions.of(estimator).sums(values)
     for i in range(m):
@@ -59,14 +60,14 @@ def test_a_column_is_certain_only_if_it_is_a_one_among_zeros():
 @pytest.mark.parametrize("budget", [0.0, 0.003, 0.2])
 def test_sums_by_label_and_by_products_give_the_same_verdict(budget):
     """A large problem is judged by labels, and the same problem with fewer outcomes by products."""
-    rng = np.random.default_rng(8)
+    rng = default_rng(8)
     joint = random_joint(rng, 2, 2, 50, spread=0.4)
     small = Problem.from_joint(joint, budget)
     copies = 512  # a power of two: halves are exact
     large = Problem.from_joint(np.repeat(joint, copies, axis=2) / copies, budget)
     estimator = small.bayes_estimator.copy()
     estimator[:, 7] = 0.25, 0.75
-    tilt = np.array([[0.1, -0.2], [-0.3, 0.2]])
+    tilt = [[0.1, -0.2], [-0.3, 0.2]]
     multiplier = 0.5
     few = certify(small, estimator, tilt, multiplier).certificate
     many = certify(large, np.repeat(estimator, copies, axis=1), tilt, multiplier).certificate

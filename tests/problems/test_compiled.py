@@ -2,13 +2,12 @@
 
 import itertools
 import os
-import subprocess
-import sys
 import threading
 import time
 
 import numpy as np
 import pytest
+from checkout import python
 
 from discreet.numerics.compiled import compile_seconds, flat, jit, once, prefetch
 
@@ -131,13 +130,6 @@ def test_machine_code_is_found_again_in_another_process(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     runs = []
     for seed in "78":
-        done = subprocess.run(
-            [sys.executable, "-c", "import kernels"],
-            cwd=tmp_path,
-            env=environment | {"PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        runs.append(done.stdout.split())
+        seeded = environment | {"PYTHONHASHSEED": seed}
+        runs.append(python("-c", "import kernels", cwd=tmp_path, env=seeded).split())
     assert runs == [["0", "1"] * 2, ["1", "0"] * 2]

@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
+from refusals import raises_input_error
 
 import discreet as ds
-from discreet.errors import Absent, InputError
-from discreet.measures.registry import measure_of
-from discreet.problems import outcomes
-from discreet.problems.constraint import LeakageBudget
-from discreet.problems.outcomes import ArrayBlocks
+from discreet.errors import Absent
+from discreet.measures import measure_of
+from discreet.problems import ArrayBlocks, LeakageBudget, block_problem, from_dask, outcomes
 from discreet.problems.streams import dask_
-from discreet.problems.streams.dask_ import DaskBlocks, from_dask
-from discreet.problems.streams.sources import block_problem
+from discreet.problems.streams.dask_ import DaskBlocks
 
 dask = pytest.importorskip("dask", reason="the extra `distributed` is not installed")
 da = pytest.importorskip("dask.array")
@@ -77,7 +76,7 @@ def assert_same(found, expected):
     assert found.certificate == expected.certificate
     assert found.passes == expected.passes
     for name in ("tilt", "ties", "columns"):
-        np.testing.assert_array_equal(getattr(found.rule, name), getattr(expected.rule, name))
+        assert_array_equal(getattr(found.rule, name), getattr(expected.rule, name))
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +88,8 @@ def expected(local):
 def test_the_answer_is_that_of_arrays_whatever_the_partition(arrays, local, expected, cuts):
     problem = from_dask(*in_dask(arrays, cuts), 0.01)
     assert all(start % SIZE == 0 for start in problem.blocks.starts)
-    np.testing.assert_array_equal(problem.p_x, local.p_x)
-    np.testing.assert_array_equal(problem.constant_errors, local.constant_errors)
+    assert_array_equal(problem.p_x, local.p_x)
+    assert_array_equal(problem.constant_errors, local.constant_errors)
     assert_same(solved(problem), expected)
 
 
@@ -102,7 +101,7 @@ def test_chunks_are_those_of_the_arrays(arrays):
         # Two of them with a cut inside.
         if mine.start % (13 * SIZE) == 0 or mine.start // SIZE in (14, 58):
             for one, other in zip(mine.read(), theirs.read(), strict=True):
-                np.testing.assert_array_equal(one, other)
+                assert_array_equal(one, other)
 
 
 def test_small_blocks_are_put_together_and_large_ones_are_not(arrays):
@@ -193,7 +192,7 @@ def bad_values(arrays):
     ],
 )
 def test_bad_input_is_refused(arrays, given, words):
-    with pytest.raises(InputError, match=words):
+    with raises_input_error(words):
         from_dask(*given(arrays), 0.01)
 
 

@@ -2,8 +2,9 @@
 numbers.
 """
 
-import math
 from fractions import Fraction
+from functools import partial
+from math import inf, nan
 
 import exactly
 import numpy as np
@@ -12,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from judging import lower_bound
-from random_laws import random_joint
+from numpy.random import default_rng
+from random_laws import random_problem
 from strategies import finite_tilts, problems
 
 from discreet.numerics.rounding import LARGEST_TILT
@@ -29,8 +31,7 @@ _MULTIPLIERS = st.one_of(
 _SMALL = st.sampled_from([0.0, 1e-9, 0.01])
 
 
-def _small(budget):
-    return Problem.from_joint(random_joint(11, 2, 3, 4), budget)
+_small = partial(random_problem, 4, m=3, seed=11)
 
 
 @given(st.data())
@@ -47,7 +48,7 @@ def test_repaired_duals_are_feasible_and_their_bound_is_rounded_down(data):
     if not problem.constraint.oblivious:
         assert exactly.support(problem, tilt, multiplier) <= 0
     bound = lower_bound(problem, tilt, multiplier)
-    assert bound == -math.inf or Fraction(bound) <= exactly.bound(problem, tilt, multiplier)
+    assert bound == -inf or Fraction(bound) <= exactly.bound(problem, tilt, multiplier)
 
 
 @given(st.data())
@@ -69,7 +70,7 @@ def test_a_rare_private_value_costs_the_others_no_digits():
     rounding of its own terms.
     """
     for seed in range(40):
-        rng = np.random.default_rng(seed)
+        rng = default_rng(seed)
         rare = 10.0 ** -rng.uniform(3.0, 60.0)
         p_x = np.array([0.3, 0.7 - rare, rare])
         problem = Problem(p_x[:, None] * [0.5, 0.5], np.ones((2, 2)), 1e-9)
@@ -84,8 +85,8 @@ def test_a_rare_private_value_costs_the_others_no_digits():
 @pytest.mark.parametrize("budget", [0.0, 1e-4, 0.02])
 @pytest.mark.parametrize("scale", [1e-9, 1e-3, 0.3])
 def test_bound_loses_no_more_than_rounding(budget, scale):
-    problem = _small(budget)
-    tilt = scale * np.random.default_rng(1).uniform(-1, 1, (3, 2))
+    problem = _small(budget=budget)
+    tilt = scale * default_rng(1).uniform(-1, 1, (3, 2))
     repaired = feasible_duals(tilt, 2.0, problem.p_x, problem.budget)
     exact = exactly.bound(problem, *repaired)
     assert 0 <= exact - Fraction(lower_bound(problem, *repaired)) <= abs(exact) * 2**-50
@@ -95,24 +96,21 @@ def test_bound_loses_no_more_than_rounding(budget, scale):
 @pytest.mark.parametrize(
     ("tilt", "multiplier"),
     [
-        (np.nan, 1.0),
-        (np.inf, 1.0),
+        (nan, 1.0),
+        (inf, 1.0),
         (0.0, -1.0),
-        (0.0, math.nan),
-        (0.0, math.inf),
-        (-np.inf, 0.0),
+        (0.0, nan),
+        (0.0, inf),
+        (-inf, 0.0),
     ],
 )
 def test_unusable_duals_are_refused(tilt, multiplier):
-    assert (
-        feasible_duals(np.full((3, 2), tilt), multiplier, _small(0.1).p_x, _small(0.1).budget)
-        is None
-    )
+    assert feasible_duals(np.full((3, 2), tilt), multiplier, _small().p_x, 0.1) is None
 
 
 def test_tilts_stay_within_the_largest_after_they_are_lowered():
     """Larger ones are refused in files, and by the exact second opinion."""
-    problem = _small(1e-3)
+    problem = _small(budget=1e-3)
     repaired = feasible_duals(
         np.array([[-1e308, 1e308], [1.0, -1e308], [0.0, 0.0]]), 1.0, problem.p_x, problem.budget
     )
@@ -123,7 +121,7 @@ def test_tilts_stay_within_the_largest_after_they_are_lowered():
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
 def test_label_doubt_covers_rounding_where_guesses_are_nearly_equal(n):
     """Two guesses whose tilted losses differ by less than rounding, checked at every outcome."""
-    rng = np.random.default_rng(n)
+    rng = default_rng(n)
     for _ in range(300):
         p_xz = rng.dirichlet(np.ones(n))[:, None]
         tilt = rng.standard_normal((2, n)) * 10.0 ** rng.integers(-3, 3)
@@ -131,13 +129,8 @@ def test_label_doubt_covers_rounding_where_guesses_are_nearly_equal(n):
         loss[1] = max(0.0, float(loss[0, 0] + (tilt[0] - tilt[1]) @ p_xz[:, 0]))
         losses = in_order_losses(p_xz, loss, tilt)
         size = float(np.abs(tilt).max() + loss.max())
-        terms = [
-            [Fraction(t) * Fraction(a) for t, a in zip(row, p_xz[:, 0], strict=True)]
-            for row in tilt
-        ]
-        true = [
-            Fraction(float(start)) + sum(row) for start, row in zip(loss[:, 0], terms, strict=True)
-        ]
+        products = exactly.fractions(tilt) @ exactly.fractions(p_xz)
+        true = (exactly.fractions(loss) + products)[:, 0]
         for chosen in range(2):
             doubt = label_doubt(p_xz, tilt, losses[chosen], losses[1 - chosen])
             finer = dd_label_doubt(p_xz, loss, tilt)[chosen]

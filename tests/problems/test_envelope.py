@@ -3,23 +3,22 @@ certificate.
 """
 
 import itertools
-import math
 from fractions import Fraction
+from math import inf, nan
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import raises_input_error
 from strategies import budgets, estimators, problems, tilts
 
-from discreet.errors import InputError
+from discreet import Problem, frontier
 from discreet.judge import certify
 from discreet.problems.catalog import build
 from discreet.problems.envelope import Bound, Scale, envelope_of
-from discreet.problems.problem import Problem
-from discreet.reports.curve import frontier
 
-MODELS = problems(math.inf, general=False)
+MODELS = problems(inf, general=False)
 BUDGETS = budgets.filter(np.isfinite)
 KINDS = st.lists(st.integers(0, 3), max_size=4)
 MULTIPLIERS = st.floats(0.0, 1e3)
@@ -121,7 +120,7 @@ def as_tight_as_every_certificate(model, bounds, found):
             assert found.lower(bound.budget) >= bound.lower - rounding
     assert found.upper(0.0) <= model.constant_error * (1.0 + 1e-14)
     assert found.upper(found.horizon) <= model.bayes_error * (1.0 + 1e-14) or found.horizon == 0.0
-    assert found.lower(np.inf) <= model.bayes_error
+    assert found.lower(inf) <= model.bayes_error
 
 
 def over_no_estimator(model, estimator, found):
@@ -172,7 +171,7 @@ def test_an_answer_private_within_a_number_counts_at_what_it_leaks():
     model = Problem(p_xz, p_xz[::-1].sum(axis=0) * np.array([[0.0, 1.0], [1.0, 0.0]]), budget=0.0)
     certificate = certify(model, model.bayes_estimator).certificate
     assert certificate.upper == 0.0 < certificate.private_within
-    found = envelope_of(model, [Scale.of(model).bound(certificate, np.array([math.inf]), 0.0)])
+    found = envelope_of(model, [Scale.of(model).bound(certificate, np.array([inf]), 0.0)])
     assert found.upper(0.0) == pytest.approx(0.5, rel=1e-14)
     assert found.upper(found.start) == 0.0 < model.leakage(model.bayes_estimator) <= found.start
     assert found.candidates()[1].max() == 0.0
@@ -181,9 +180,9 @@ def test_an_answer_private_within_a_number_counts_at_what_it_leaks():
     assert curve.rows[0].private_within == certificate.private_within
 
 
-@pytest.mark.parametrize("bad", [-1.0, np.nan, [0.1, -1e-9]])
+@pytest.mark.parametrize("bad", [-1.0, nan, [0.1, -1e-9]])
 def test_an_invalid_budget_is_refused(bad):
     found = envelope_of(build("paper-single"), ())
     for side in (found.upper, found.lower, found.width):
-        with pytest.raises(InputError, match="numbers ≥ 0"):
+        with raises_input_error("numbers ≥ 0"):
             side(bad)

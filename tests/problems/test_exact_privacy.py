@@ -7,6 +7,7 @@ import math
 import random
 from fractions import Fraction
 
+import exactly
 import numpy as np
 import pytest
 import strategies as make
@@ -14,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as ds
-from discreet.problems import blocks_from
+from discreet.problems import Problem, blocks_from
 from discreet.problems.exact_privacy import _exact_sum, _solve
-from discreet.problems.problem import Problem
 from discreet.reports.second_opinion import second_opinion
 
 
@@ -32,27 +32,10 @@ def columns_of(estimator, exact):
     """The columns as fractions: those of integers, and otherwise those of doubles, completed at the
     likeliest guess.
     """
-    found = []
-    for outcome, column in enumerate(np.asarray(estimator).T.tolist()):
-        values = [Fraction(value) for value in column]
-        likeliest = column.index(max(column))
-        values[likeliest] += 1 - sum(values)
-        weights = exact.get(outcome)
-        found.append(
-            values if weights is None else [Fraction(weight, sum(weights)) for weight in weights]
-        )
+    found = exactly.completed(np.asarray(estimator))
+    for outcome, weights in exact.items():
+        found[:, outcome] = exactly.fractions(weights) / sum(weights)
     return found
-
-
-def excess(problem, columns):
-    """max |u_ij − s_i π_j|."""
-    a = [[Fraction(value) for value in row] for row in problem.p_xz.tolist()]
-    total = sum(map(sum, a))
-    law = [
-        [sum(column[i] * mass for column, mass in zip(columns, row, strict=True)) for row in a]
-        for i in range(problem.m)
-    ]
-    return max(abs(u * total - sum(row) * sum(a[j])) for row in law for j, u in enumerate(row))
 
 
 @given(make.problems(0.0, general=False))
@@ -61,15 +44,11 @@ def test_an_answer_is_stated_as_exactly_private_where_the_judge_proves_that_it_c
     if solution.certificate is None or solution.estimator is None:
         return
     columns = columns_of(solution.estimator, exact_columns_of(solution))
-    assert all(min(column) >= 0 and sum(column) == 1 for column in columns)
+    assert (columns >= 0).all()
+    assert (columns.sum(axis=0) == 1).all()
     if solution.certificate.private_within == 0.0:
-        assert excess(problem, columns) == 0
-        pairs = zip(columns, problem.loss.T.tolist(), strict=True)
-        error = sum(
-            p * Fraction(cost)
-            for column, costs in pairs
-            for p, cost in zip(column, costs, strict=True)
-        )
+        assert exactly.distance(problem, columns) == 0
+        error = exactly.error_probability(problem, columns)
         assert error <= Fraction(solution.certificate.upper)
 
 

@@ -2,27 +2,25 @@
 at both ends.
 """
 
-import importlib
 import math
 from itertools import pairwise
-from pathlib import Path
+from math import inf
 
 import numpy as np
 import pytest
+from numpy.random import default_rng
 from scipy import stats
 
 import discreet as ds
 from discreet.judge import certify
+from discreet.problems import ContinuousProblem, IntervalRule, NormalDensity
 from discreet.problems.continuous.density import UNDERFLOW, component
 from discreet.problems.continuous.families import BENDS, TURNS
-from discreet.problems.continuous.model import ACCURACY, ContinuousProblem
-from discreet.problems.continuous.rule import IntervalRule
+from discreet.problems.continuous.model import ACCURACY
 from discreet.problems.duals import change_with_prior, feasible_duals
-from discreet.problems.sensors.bins import NormalDensity
 
 flint = pytest.importorskip("flint", reason="the extra `verify` is not installed")
 
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
 SHAPES = {
     "beta": [(1.3, 2.4), (3.0, 0.6), (65.0, 34.0), (200.0, 300.0)],
@@ -40,18 +38,17 @@ SHAPES = {
         (-35.0, -0.2),
         (-1.0, 2.0),
         (5.0, 5.0 + 1e-9),
-        (-math.inf, -3.0),
-        (300.0, math.inf),
+        (-inf, -3.0),
+        (300.0, inf),
     ],
     "weibull_min": [(0.8,), (52.0,)],
 }
 
 
 @pytest.fixture
-def exactly(monkeypatch):
+def exactly(load):
     """The campaign of densities, which does not belong to the package."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    return importlib.import_module("densities")
+    return load("densities")
 
 
 def points_of(law, rng):
@@ -65,7 +62,7 @@ def points_of(law, rng):
     beside = inner[:, None] + spread * np.array([[-1.0], [1.0]])[
         : inner.size or 1
     ] * 10.0 ** rng.uniform(-16.0, 0.0, 8)
-    near = np.concatenate([np.nextafter(inner, math.inf), np.nextafter(inner, -math.inf)])
+    near = np.concatenate([np.nextafter(inner, inf), np.nextafter(inner, -inf)])
     with np.errstate(all="ignore"):
         found = np.concatenate(
             [law.ppf(tails), law.isf(tails), law.ppf(rng.random(5)), beside.ravel(), near]
@@ -99,7 +96,7 @@ def test_every_family_is_as_accurate_as_stated_at_both_ends(name, place, exactly
     for shapes in SHAPES.get(name, [()]):
         law = getattr(stats, name)(*shapes, loc=place[0], scale=place[1])
         known = component(law, name)
-        z = np.union1d(points_of(law, np.random.default_rng(5)), known.quantiles)
+        z = np.union1d(points_of(law, default_rng(5)), known.quantiles)
         z = np.setdiff1d(z, known.breakpoints)
         computed = np.stack([known.pdf(z), *known.tails(z)])
         accuracy = max(ACCURACY, known.accuracy)
@@ -124,7 +121,7 @@ def test_every_family_is_as_accurate_as_stated_at_both_ends(name, place, exactly
 @pytest.mark.parametrize("flat", [stats.pareto(0.1), stats.truncnorm(1.0, 3.0)])
 def test_mass_next_to_an_end_is_bracketed(steep, flat, exactly):
     """The optimum of Pareto laws once lay 2.2e-10 above a bracket of relative width 3e-12."""
-    found = ds.solve(ContinuousProblem([[flat, steep]] * 2, [[0.4995, 0.0005]] * 2, math.inf))
+    found = ds.solve(ContinuousProblem([[flat, steep]] * 2, [[0.4995, 0.0005]] * 2, inf))
     assert found.status is ds.Status.CERTIFIED
     assert exactly.broken_claims(found, [flat, steep]) == []
 
@@ -133,10 +130,10 @@ def test_mass_next_to_an_end_is_bracketed(steep, flat, exactly):
 def test_masses_of_narrow_intervals_are_bracketed(name, exactly):
     """Intervals around quantiles, turning and inflection points, and next to the ends."""
     flint.ctx.prec = 1200
-    rng = np.random.default_rng(8)
+    rng = default_rng(8)
     for shapes in SHAPES.get(name, [()]):
         law = getattr(stats, name)(*shapes, loc=0.0 if name == "truncnorm" else 0.37)
-        problem = ContinuousProblem([[law]], [[1.0]], math.inf)
+        problem = ContinuousProblem([[law]], [[1.0]], inf)
         (known,) = problem.components
         centres = np.concatenate(
             [known.breakpoints, known.bends, known.quantiles[:: known.quantiles.size // 6]]
@@ -186,7 +183,7 @@ def test_a_gap_that_the_accuracy_of_the_functions_sets_is_called_so(exactly):
 def test_random_densities_that_were_inaccurate_are_certified(number, ends, exactly):
     free, laws, share = exactly.Draw(7, number, ends).problem()
     found = ds.solve(free)
-    if share < math.inf:
+    if share < inf:
         found = ds.solve(free.with_budget(share * max(found.leakage, 1e-6)))
     assert found.status is ds.Status.CERTIFIED
     assert exactly.broken_claims(found, laws) == []
@@ -206,7 +203,7 @@ def test_a_rare_private_value_is_solved_at_perfect_privacy(rare):
 
 @pytest.mark.parametrize("budget", [0.0, 0.02])
 def test_duals_of_a_prior_that_errs_are_lowered_far_enough(budget):
-    rng = np.random.default_rng(3)
+    rng = default_rng(3)
     for _ in range(100):
         p_x = rng.dirichlet(np.full(3, 0.2)) + 1e-12
         p_x /= p_x.sum()
@@ -237,7 +234,7 @@ def test_a_guess_whose_mass_underflows_is_not_called_private():
 
 
 def test_disjoint_densities_are_certified_at_an_optimum_of_0():
-    for budget in (0.0, math.inf):
+    for budget in (0.0, inf):
         problem = ContinuousProblem(
             [[stats.uniform(0.0, 1.0), stats.uniform(1.0, 1.0)]] * 2, [[0.25, 0.25]] * 2, budget
         )

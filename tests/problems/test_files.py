@@ -2,31 +2,40 @@
 fuzzing, atomic writes.
 """
 
-import io
 import json
-import math
 import os
 import pickle
 import stat
 import struct
 import zipfile
+from math import inf, nan
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from random_laws import assert_same_arrays
+from refusals import raises_file_error
 
-from discreet import problems
-from discreet.errors import FileError
-from discreet.files.records import load_problem, load_solution, save_problem, save_solution
-from discreet.problems import Problem, catalog
-from discreet.problems.outcome_rules import OutcomeRule
+from discreet import (
+    FileError,
+    OutcomeRule,
+    Problem,
+    load_problem,
+    load_solution,
+    problems,
+    save_problem,
+    save_solution,
+)
+from discreet.problems import catalog
 from discreet.storage import archive
 
 JOINT = np.arange(1.0, 13.0).reshape(2, 2, 3) / 78.0
 ESTIMATOR = np.array([[1.0, 0.25, 0.0], [0.0, 0.75, 1.0]])
 TILT = np.array([[0.1, -0.2], [0.0, 0.3]])
 RULE = {
+    "estimator": None,  # a rule is stored in its place
     "rule_tilt": TILT,
     "ties": np.zeros(0),
     "columns": np.zeros((2, 0)),
@@ -38,8 +47,7 @@ RULE = {
 
 
 def npz(path, **members):
-    with open(path, "wb") as stream:
-        np.savez(stream, **members)
+    np.savez(path, **members)
     return path
 
 
@@ -56,13 +64,10 @@ def npy(header, data=b"", version=(1, 0)):
 
 
 def refused(path, message, **options):
-    """The sentence that refuses a problem file."""
-    with pytest.raises(FileError, match=message) as caught:
+    """A problem file is refused by a message that begins with its path."""
+    with raises_file_error(message) as caught:
         load_problem(path, **options)
-    text = str(caught.value)
-    assert "\n" not in text
-    assert text.startswith(os.fspath(path))
-    return text
+    assert str(caught.value).startswith(os.fspath(path))
 
 
 # -- problems: round trips
@@ -74,8 +79,7 @@ def test_every_catalog_problem_is_saved_and_loaded_unchanged(tmp_path, entry):
     problem = catalog.build(entry.name)
     save_problem(tmp_path / "p.npz", problem)
     again = load_problem(tmp_path / "p.npz")
-    np.testing.assert_array_equal(again.p_xz, problem.p_xz)
-    np.testing.assert_array_equal(again.loss, problem.loss)
+    assert_same_arrays(again, problem)
     assert (again.budget, again.name) == (problem.budget, problem.name)
 
 
@@ -126,9 +130,7 @@ def test_without_any_budget_the_message_says_what_to_pass(tmp_path):
     ],
 )
 def test_wrong_members_are_refused_in_one_sentence(tmp_path, members, message):
-    path = tmp_path / "bad.npz"
-    np.savez(path, **members)
-    refused(path, message)
+    refused(npz(tmp_path / "bad.npz", **members), message)
 
 
 def test_a_pickle_is_never_run(tmp_path):
@@ -195,20 +197,22 @@ def test_other_files_are_refused_in_one_sentence(tmp_path):
 
 
 def test_two_members_of_one_name_are_refused(tmp_path):
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, JOINT)
-    with zipfile.ZipFile(tmp_path / "two.npz", "w") as target:
-        target.writestr("joint.npy", buffer.getvalue())
-        with pytest.warns(UserWarning, match="Duplicate name"):
-            target.writestr("joint.npy", buffer.getvalue())
-    refused(tmp_path / "two.npz", "'joint'")
+    path = npz(tmp_path / "two.npz", joint=JOINT)
+    with (
+        zipfile.ZipFile(path, "a") as target,
+        pytest.warns(UserWarning, match="Duplicate name"),
+    ):
+        target.writestr("joint.npy", target.read("joint.npy"))
+    refused(path, "'joint'")
 
 
 def test_unusual_compression_is_refused(tmp_path):
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, JOINT)
-    with zipfile.ZipFile(tmp_path / "lzma.npz", "w", zipfile.ZIP_LZMA) as target:
-        target.writestr("joint.npy", buffer.getvalue())
+    stored = npz(tmp_path / "stored.npz", joint=JOINT)
+    with (
+        zipfile.ZipFile(stored) as source,
+        zipfile.ZipFile(tmp_path / "lzma.npz", "w", zipfile.ZIP_LZMA) as target,
+    ):
+        target.writestr("joint.npy", source.read("joint.npy"))
     refused(tmp_path / "lzma.npz", "joint is encrypted or compressed in an unusual way")
 
 
@@ -265,20 +269,12 @@ def same_or_refused(folder, data):
         sentence = str(refusal)
     else:
         sentence = ""
-        _check_unchanged(found)
+        assert_same_arrays(found, Problem.from_joint(JOINT, 0.01))
+        assert (found.budget, found.name) == (0.01, "fuzz")
     assert "\n" not in sentence
 
 
-def _check_unchanged(found):
-    wanted = Problem.from_joint(JOINT, 0.01)
-    np.testing.assert_array_equal(found.p_xz, wanted.p_xz)
-    np.testing.assert_array_equal(found.loss, wanted.loss)
-    assert (found.budget, found.name) == (0.01, "fuzz")
-
-
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_mutated_bytes_are_refused_or_change_nothing(valid, data):
     folder, originals = valid
@@ -318,7 +314,7 @@ def test_every_truncation_is_refused(valid):
 # --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("multiplier", [0.0, 2.5, 1e300, math.inf])
+@pytest.mark.parametrize("multiplier", [0.0, 2.5, 1e300, inf])
 def test_a_saved_solution_is_loaded_bit_for_bit(tmp_path, multiplier):
     metadata = {
         "status": "certified",
@@ -329,8 +325,8 @@ def test_a_saved_solution_is_loaded_bit_for_bit(tmp_path, multiplier):
     }
     save_solution(tmp_path / "s.npz", ESTIMATOR, TILT, multiplier, metadata)
     found = load_solution(tmp_path / "s.npz")
-    np.testing.assert_array_equal(found.estimator, ESTIMATOR)
-    np.testing.assert_array_equal(found.tilt, TILT)
+    assert_array_equal(found.estimator, ESTIMATOR)
+    assert_array_equal(found.tilt, TILT)
     assert found.multiplier == multiplier
     assert found.metadata == metadata
     with pytest.raises(ValueError, match="read-only"):
@@ -344,7 +340,7 @@ def test_a_saved_solution_is_loaded_bit_for_bit(tmp_path, multiplier):
         OutcomeRule(
             TILT,
             [2, 0],
-            np.array([[0.5, 0.25], [0.5, 0.75]]),
+            [[0.5, 0.25], [0.5, 0.75]],
             0.125,
             [0.0, 1.0],
             1e-3,
@@ -356,7 +352,7 @@ def test_a_rule_is_saved_and_loaded_bit_for_bit(tmp_path, rule):
     save_solution(tmp_path / "s.npz", rule, TILT, 1.0, {})
     found = load_solution(tmp_path / "s.npz").estimator
     for name in ("tilt", "ties", "columns", "share", "towards", "band", "tie_classes"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(rule, name))
+        assert_array_equal(getattr(found, name), getattr(rule, name))
 
 
 def test_exact_columns_are_written_for_verify(tmp_path):
@@ -370,31 +366,20 @@ def test_exact_columns_are_written_for_verify(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rule_tilt": TILT}, "has no"),
-        (RULE | {"band": [1.0, 2.0]}, r"band has shape \[2\]"),
-        (RULE | {"share": 2.0}, "share is 2.0"),
-        (RULE | {"ties": [5.0, 5.0], "columns": np.full((2, 2), 0.5)}, "outcome 5 .*twice"),
-    ],
-)
-def test_bad_rules_are_refused_in_one_sentence(tmp_path, change, message):
-    path = npz(tmp_path / "s.npz", **{"tilt": TILT, "multiplier": 1.0, "metadata": "{}"} | change)
-    with pytest.raises(FileError, match=message):
-        load_solution(path)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
         ({"estimator": ESTIMATOR * 2}, r"column 0 .*2\.0"),
         ({"estimator": ESTIMATOR[0]}, r"estimator .*\[3\] .*tilt"),
-        ({"tilt": TILT + math.inf}, r"tilt\[.*\] is .*finite"),
-        ({"multiplier": math.nan}, r"multiplier is \[nan\]"),
+        ({"tilt": TILT + inf}, r"tilt\[.*\] is .*finite"),
+        ({"multiplier": nan}, r"multiplier is \[nan\]"),
         ({"multiplier": [[1.0, 2.0]]}, r"multiplier has shape \[1, 2\]"),
         ({"metadata": "[1]"}, "metadata .*list"),
         ({"metadata": '{"a": NaN}'}, "metadata is not JSON"),
         ({"metadata": '{"a":' * 100_000}, "metadata is not JSON"),
         ({"metadata": None}, "metadata; .*estimator, tilt, multiplier"),
         ({"extra": 1.0}, "'extra.npy'"),
+        ({"estimator": None, "rule_tilt": TILT}, "has no"),
+        (RULE | {"band": [1.0, 2.0]}, r"band has shape \[2\]"),
+        (RULE | {"share": 2.0}, "share is 2.0"),
+        (RULE | {"ties": [5.0, 5.0], "columns": np.full((2, 2), 0.5)}, "outcome 5 .*twice"),
     ],
 )
 def test_bad_solution_files_are_refused_in_one_sentence(tmp_path, change, message):
@@ -402,9 +387,8 @@ def test_bad_solution_files_are_refused_in_one_sentence(tmp_path, change, messag
     path = npz(
         tmp_path / "s.npz", **{name: value for name, value in members.items() if value is not None}
     )
-    with pytest.raises(FileError, match=message) as caught:
+    with raises_file_error(message):
         load_solution(path)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -412,11 +396,11 @@ def test_bad_solution_files_are_refused_in_one_sentence(tmp_path, change, messag
     [
         ((ESTIMATOR * 2, TILT, 1.0, {}), "column 0 of estimator"),
         ((ESTIMATOR, TILT, -1.0, {}), r"multiplier is \[-1\.\]"),
-        ((ESTIMATOR, TILT, 1.0, {"a": math.inf}), "metadata .*JSON"),
+        ((ESTIMATOR, TILT, 1.0, {"a": inf}), "metadata .*JSON"),
     ],
 )
 def test_an_invalid_solution_is_not_written(tmp_path, arguments, message):
-    with pytest.raises(FileError, match=message):
+    with raises_file_error(message):
         save_solution(tmp_path / "s.npz", *arguments)
     assert list(tmp_path.iterdir()) == []
 
@@ -426,11 +410,11 @@ def test_an_invalid_solution_is_not_written(tmp_path, arguments, message):
 
 
 def test_a_missing_folder_is_refused_in_one_sentence(tmp_path):
-    with pytest.raises(FileError, match=r"no/p.npz"):
+    with raises_file_error(r"no/p.npz"):
         save_problem(tmp_path / "no" / "p.npz", problems.paper_single(budget=0.01))
-    with pytest.raises(FileError, match="overwrite=True"):
+    with raises_file_error("overwrite=True"):
         save_problem(tmp_path, problems.paper_single(budget=0.01))
-    with pytest.raises(FileError, match=tmp_path.name):
+    with raises_file_error(tmp_path.name):
         save_problem(tmp_path, problems.paper_single(budget=0.01), overwrite=True)
 
 
@@ -444,7 +428,7 @@ def test_written_files_have_the_permissions_of_any_new_file(tmp_path):
 
 def test_an_unreadable_name_is_not_written(tmp_path):
     problem = Problem.from_joint(JOINT, 0.1, name="two\nlines")
-    with pytest.raises(FileError, match=r"p\.npz"):
+    with raises_file_error(r"p\.npz"):
         save_problem(tmp_path / "p.npz", problem)
     assert list(tmp_path.iterdir()) == []
 
@@ -458,7 +442,7 @@ def test_files_state_their_version_and_those_of_before_are_read(tmp_path):
             members = dict(file)
         assert members["version"] == 1
         members["version"] = np.array(2)
-        with pytest.raises(FileError, match="version 2"):
+        with raises_file_error("version 2"):
             load(npz(tmp_path / "later.npz", **members))
         del members["version"]
         load(npz(tmp_path / "before.npz", **members))

@@ -5,11 +5,11 @@ are cut into parts.
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from refusals import raises_input_error
 
-from discreet.errors import InputError
 from discreet.problems.folds import FAN, fold, found_in, join_nodes, merge_nodes
 from discreet.problems.outcomes import Chunk, Mapped, chunk_size
 
@@ -71,9 +71,9 @@ def test_mapped_blocks_are_read_through_their_change():
         lambda chunk: [part.sum() for part in chunk.read()],
         lambda parts: np.sum(parts, axis=0),
     )
-    np.testing.assert_array_equal(total, [2 * 780, 780 + 40])
+    assert_array_equal(total, [2 * 780, 780 + 40])
     assert (doubled.n, doubled.m, doubled.N) == (1, 1, 40)
-    np.testing.assert_array_equal(next(doubled.chunks()).read()[1], [[1.0]])
+    assert_array_equal(next(doubled.chunks()).read()[1], [[1.0]])
 
 
 def test_chunks_out_of_order_are_refused():
@@ -81,7 +81,7 @@ def test_chunks_out_of_order_are_refused():
         def chunks(self):
             yield from list(super().chunks())[1:]
 
-    with pytest.raises(InputError, match=r"outcome 1 .*0 "):
+    with raises_input_error(r"outcome 1 .*0 "):
         fold(Late(5), own_start, nested)
 
 

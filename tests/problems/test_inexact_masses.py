@@ -3,8 +3,8 @@
 """
 
 import math
-from fractions import Fraction
 from itertools import pairwise
+from math import inf
 
 import mpmath
 import numpy as np
@@ -15,18 +15,15 @@ from random_laws import random_columns, random_joint
 from scipy import stats
 
 from discreet.judge import certify
-from discreet.problems.continuous.density import Density
-from discreet.problems.continuous.model import ContinuousProblem, paper_continuous
-from discreet.problems.continuous.rule import IntervalRule
-from discreet.problems.sensors.bins import NormalDensity
+from discreet.problems import (
+    ContinuousProblem,
+    Density,
+    IntervalRule,
+    NormalDensity,
+    paper_continuous,
+)
 
 _NARROW = 1e-9
-
-
-def _real(value):
-    """A double as an exact mpf."""
-    exact = Fraction(value)
-    return mpmath.mpf(exact.numerator) / exact.denominator
 
 
 def _normal_mass(mean, sigma, low, high):
@@ -35,7 +32,9 @@ def _normal_mass(mean, sigma, low, high):
         if low > mean:  # the upper tail keeps its digits as a lower one
             return _normal_mass(-mean, sigma, -high, -low)
         below, above = (
-            (_real(z) - _real(mean)) / _real(sigma) if math.isfinite(z) else mpmath.mpf(z)
+            (mpmath.mpf(z) - mpmath.mpf(mean)) / mpmath.mpf(sigma)
+            if math.isfinite(z)
+            else mpmath.mpf(z)
             for z in (low, high)
         )
         return mpmath.ncdf(above) - mpmath.ncdf(below)
@@ -53,13 +52,13 @@ def _true_law(problem, rule, laws):
 
         def given_guess(coefficients, probabilities):
             parts = (
-                _real(c) * mass * _real(p)
+                c * mass * p
                 for c, row in zip(coefficients.tolist(), masses, strict=True)
                 for mass, p in zip(row, probabilities.tolist(), strict=True)
             )
             return mpmath.fsum(parts)
 
-        total = mpmath.fsum(map(_real, problem.private.ravel().tolist()))
+        total = mpmath.fsum(problem.private.ravel().tolist())
         error = (
             mpmath.fsum(
                 given_guess(*pair) for pair in zip(problem.losses, rule.estimator, strict=True)
@@ -82,7 +81,7 @@ def _true_law(problem, rule, laws):
 def test_a_narrow_interval_between_cdfs_near_one_half_is_charged_what_it_may_be_wrong_by():
     """N(0, 1) against uniform(0, 1e-9): the difference of two cdfs has eight digits."""
     laws = [[NormalDensity(0.0, 1.0), stats.uniform(0.0, _NARROW)]]
-    problem = ContinuousProblem(laws, [[0.5, 0.5]], math.inf)
+    problem = ContinuousProblem(laws, [[0.5, 0.5]], inf)
     rule = IntervalRule.from_labels([0.0, _NARROW], [0, 1, 0], 2)
     judged = certify(problem, rule, np.zeros((2, 1)), 0.0).certificate
     with mpmath.workdps(50):
@@ -101,7 +100,7 @@ def test_a_budget_is_kept_by_a_guess_on_a_narrow_interval(width, at):
     free = ContinuousProblem(
         [[NormalDensity(0.0, 1.0)] * 2, [NormalDensity(0.0, 1.5)] * 2],
         [[0.25, 0.25], [0.25, 0.25]],
-        math.inf,
+        inf,
     )
     rule = IntervalRule.from_labels([at, at + width], [0, 1, 0], 2)
     normals = [(0.0, 1.0), (0.0, 1.5)]
@@ -120,7 +119,7 @@ def test_a_budget_is_kept_by_a_guess_on_a_narrow_interval(width, at):
 @given(
     st.integers(0, 10**6),
     st.floats(-12.0, 0.0),
-    st.sampled_from([1e-12, 1e-6, 1e-3, 0.02, 0.1, math.inf]),
+    st.sampled_from([1e-12, 1e-6, 1e-3, 0.02, 0.1, inf]),
 )
 def test_brackets_of_rules_with_intervals_of_any_width(seed, exponent, budget):
     rng = np.random.default_rng(seed)
@@ -132,7 +131,7 @@ def test_brackets_of_rules_with_intervals_of_any_width(seed, exponent, budget):
     problem = ContinuousProblem(laws, random_joint(rng, 2, 2), budget)
     inner = np.unique(rng.normal(size=3)[:, None] + np.array([0.0, 10.0**exponent]))
     rule = IntervalRule(
-        np.concatenate([[-np.inf], inner, [np.inf]]), random_columns(rng, 2, inner.size + 1)
+        np.concatenate([[-inf], inner, [inf]]), random_columns(rng, 2, inner.size + 1)
     )
     verdict = certify(problem, rule)
     error, leaked = _true_law(problem, verdict.answer, normals)
@@ -164,7 +163,7 @@ def test_a_value_on_the_wrong_side_of_a_jump_is_not_taken_for_the_density():
         lambda z: np.clip(1.0 - z, 0.0, 1.0),
         breakpoints=[0.0, 1.0],
     )
-    problem = ContinuousProblem([[inside, NormalDensity(0.5, 1.0)]], [[0.5, 0.5]], math.inf)
+    problem = ContinuousProblem([[inside, NormalDensity(0.5, 1.0)]], [[0.5, 0.5]], inf)
     masses, error = problem.masses(np.array([-1.0, 0.0, 0.25, 0.25 + 1e-9, 1.0, 2.0]))
     exact = np.array([0.0, 0.25, 0.25 + 1e-9 - 0.25, 0.75 - (0.25 + 1e-9 - 0.25), 0.0])
     assert (np.abs(masses[0] - exact) <= error[0] + 2e-16 * exact).all()

@@ -4,18 +4,23 @@ exact joint laws.
 
 import math
 from fractions import Fraction
+from math import inf
 
 import exactly
 import mpmath
 import numpy as np
 import pytest
+from exactly import real
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.random import default_rng
+from numpy.testing import assert_allclose
 from random_laws import random_columns, random_joint
 from strategies import estimators, finite_tilts, problems
 
 import discreet as ds
-from discreet.errors import InputError
+from discreet import InputError, Problem, verify
 from discreet.judge import certify
 from discreet.measures import GLeakage, Scope, measure_of
 from discreet.measures.law import OutputLaw, law_of
@@ -24,9 +29,7 @@ from discreet.measures.registry import LINEAR, MEASURES
 from discreet.numerics.double_double import dd_sum
 from discreet.numerics.estimators import normalise
 from discreet.problems.duals import feasible_duals
-from discreet.problems.problem import Problem
 from discreet.verification import measures as second
-from discreet.verification import verify
 
 GAIN = [[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.5, 0.5, 0.5], [0.0, 0.1, 2.0]]
 PARAMETERS = {
@@ -42,14 +45,14 @@ def _exact(measure, u, pi):
     """The leakage of guesses with exact joint masses u [m][n] and prior π [n], as the literature
     defines it.
     """
-    r = [[a / p / sum(row) for a, p in zip(row, pi, strict=True)] for row in u]
-    s = [sum(row) for row in u]
+    s = u.sum(axis=1)
+    r = u / np.outer(s, pi)
 
     def mean(row, f):
-        return mpmath.fsum(_real(p) * f(_real(one)) for p, one in zip(pi, row, strict=True))
+        return mpmath.fsum(real(p) * f(real(one)) for p, one in zip(pi, row, strict=True))
 
     def total(f):
-        return mpmath.fsum(_real(w) * mean(row, f) for w, row in zip(s, r, strict=True))
+        return mpmath.fsum(real(w) * mean(row, f) for w, row in zip(s, r, strict=True))
 
     def entropic(one):
         return one * mpmath.log(one) if one else mpmath.mpf(0)
@@ -58,41 +61,31 @@ def _exact(measure, u, pi):
         return mean(row, lambda one: one**measure.alpha) ** (1 / mpmath.mpf(measure.alpha))
 
     def gained(gain):
-        def best(row):
-            return max(
-                sum(Fraction(g) * a for g, a in zip(action, row, strict=True)) for action in gain
-            )
+        def best(law):
+            return (exactly.fractions(gain) @ law).max(axis=0).sum()
 
-        return mpmath.log(_real(sum(map(best, u)) / best(pi)))
+        return mpmath.log(real(best(u.T) / best(pi[:, None])))
 
     def ratio(row):
-        return mpmath.log(_real(max(row) / min(row))) if min(row) else mpmath.inf
+        return mpmath.log(real(max(row) / min(row))) if min(row) else mpmath.inf
 
     return {
         "mutual-information": lambda: total(entropic),
         "chi-square": lambda: total(lambda one: (one - 1) ** 2),
         "total-variation": lambda: total(lambda one: abs(one - 1)) / 2,
         "sibson": lambda: (
-            mpmath.log(mpmath.fsum(_real(w) * raised(row) for w, row in zip(s, r, strict=True)))
+            mpmath.log(mpmath.fsum(real(w) * raised(row) for w, row in zip(s, r, strict=True)))
             * measure.alpha
             / (measure.alpha - 1)
         ),
-        "maximal-leakage": lambda: mpmath.log(
-            _real(sum(w * max(row) for w, row in zip(s, r, strict=True)))
-        ),
+        "maximal-leakage": lambda: mpmath.log(real((s * r.max(axis=1)).sum())),
         "min-entropy-leakage": lambda: gained(np.eye(len(pi)).tolist()),
         "g-leakage": lambda: gained(measure.gain),
-        "parity-difference": lambda: _real(
-            max(w * (max(row) - min(row)) for w, row in zip(s, r, strict=True))
-        ),
-        "max-lift": lambda: mpmath.log(_real(max(map(max, r)))),
+        "parity-difference": lambda: real((s * (r.max(axis=1) - r.min(axis=1))).max()),
+        "max-lift": lambda: mpmath.log(real(r.max())),
         "local-differential-privacy": lambda: max(map(ratio, r)),
         "pointwise-information": lambda: max(mean(row, entropic) for row in r),
     }[measure.name]()
-
-
-def _real(value):
-    return mpmath.mpf(value.numerator) / value.denominator
 
 
 @st.composite
@@ -100,7 +93,7 @@ def joints(draw):
     """Joint masses [m, 3] of sum one and any smoothness, some guesses next to uninformative, some
     entries 0.
     """
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rng = default_rng(draw(st.integers(0, 2**32)))
     m = draw(st.integers(2, 4))
     apart = draw(st.sampled_from([1.0, 1.0, 1e-3, 1e-7]))
     pi = rng.dirichlet(np.full(3, draw(st.sampled_from([1.0, 0.2]))) + 1e-3)
@@ -125,34 +118,26 @@ def _said(u, measure):
 
 def _exactly(u):
     """The joint law with its exact total divided out, and its prior."""
-    return _divided([[Fraction(a) for a in row] for row in u.tolist()])
+    law = exactly.fractions(u)
+    law = law / law.sum()
+    return law, law.sum(axis=0)
 
 
 def _possible(u, pi):
-    """The same without private values of probability 0."""
-    return [[a for a, p in zip(row, pi, strict=True) if p] for row in u], [p for p in pi if p]
+    """The same without private values of probability 0, as lists."""
+    return u[:, pi != 0].tolist(), pi[pi != 0].tolist()
 
 
-def _divided(rows):
-    total = sum(map(sum, rows))
-    rows = [[a / total for a in row] for row in rows]
-    return rows, [sum(column) for column in zip(*rows, strict=True)]
-
-
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data(), joints())
 def test_laws_of_every_measure(data, u):
     share = data.draw(st.floats(0.0, 1.0))
     wrong = data.draw(st.sampled_from([1e-16, 1e-9, 0.01]))
     other = np.roll(u, 1, axis=0)
-    signs = data.draw(st.lists(st.sampled_from([-1, 1]), min_size=u.size, max_size=u.size))
+    signs = data.draw(hnp.arrays(int, u.shape, elements=st.sampled_from([-1, 1])))
     # What a guess is processed to [3, m].
     channel = random_columns(u.size, 3, len(u), 0.5)
-    entries = [[Fraction(a) for a in row] for row in u.tolist()]
-    moved = [
-        [a * (1 + sign * Fraction(wrong)) for a, sign in zip(row, signs[3 * i :], strict=False)]
-        for i, row in enumerate(entries)
-    ]
+    moved = exactly.fractions(u) * (1 + exactly.fractions(signs) * Fraction(wrong))
     with mpmath.workdps(60):
         for text in NAMES:
             measure = measure_of(text)
@@ -161,33 +146,26 @@ def test_laws_of_every_measure(data, u):
             assert law.leakage_ceiling() >= exact >= -1e-50, text
             assert law.leakage() == pytest.approx(float(exact), rel=1e-11, abs=1e-14), text
             assert law.leakage_ceiling() <= float(exact) * (1 + 1e-11) + 1e-14, text
-            assert law.leakage_ceiling(wrong) >= _exact(measure, *_divided(moved)), text
-            (low, high), _ = second.leakage(
-                second.measure_of(text), [_possible(*_exactly(u))], math.inf
-            )
+            assert law.leakage_ceiling(wrong) >= _exact(measure, *_exactly(moved)), text
+            (low, high), _ = second.leakage(second.measure_of(text), [_possible(*_exactly(u))], inf)
             assert low <= exact * (1 + ROUNDING) + ROUNDING, text
             assert exact <= high * (1 + ROUNDING) + ROUNDING, text
             assert high <= low * (1 + 1e-15) + 5e-324 or math.isinf(high), text
-            mixed = law.blend(_law(other, measure), share).level
-            assert mixed <= max(law.level, _law(other, measure).level) * (1 + 1e-9) + 1e-14, text
-            if measure.name != "local-differential-privacy":  # only its level sets are convex
-                assert (
-                    mixed
-                    <= (1 - share) * law.level
-                    + share * _law(other, measure).level
-                    + 1e-9 * law.level
-                    + 1e-14
-                ), text
+            beside = _law(other, measure)
+            mixed = law.blend(beside, share).level
+            assert mixed <= max(law.level, beside.level) * (1 + 1e-9) + 1e-14, text
             said = _said(u, measure)
             processed = _said(channel @ u, measure)
-            if measure.name != "local-differential-privacy":
+            if measure.name != "local-differential-privacy":  # only its level sets are convex
+                mean = (1 - share) * law.level + share * beside.level
+                assert mixed <= mean + 1e-9 * law.level + 1e-14, text
                 # Data processing, guess by guess.
                 assert (processed <= channel @ said * (1 + 1e-9) + 1e-14).all(), text
             if measure.scope is not Scope.SHARE:  # of which merging guesses may raise the largest
                 assert _law(channel @ u, measure).level <= law.level * (1 + 1e-9) + 1e-14, text
             parts = np.concatenate([0.3 * u, 0.7 * u])
             split = _said(parts, measure)
-            np.testing.assert_allclose(
+            assert_allclose(
                 split, np.concatenate([0.3 * said, 0.7 * said]), rtol=1e-9, atol=1e-14, err_msg=text
             )
             ignoring = OutputLaw(law.mass, np.zeros_like(law.deviation), law.p_x, measure=measure)
@@ -207,10 +185,10 @@ def test_a_guess_that_excludes_a_value_keeps_no_local_differential_privacy():
         ]
     )
     law = _law(u, measure_of("local-differential-privacy"))
-    assert law.leakage() == law.leakage_ceiling() == math.inf
+    assert law.leakage() == law.leakage_ceiling() == inf
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(joints(), st.sampled_from([1.0, 1e-4, 1e4]))
 # Little is leaked.
 @example(
@@ -232,7 +210,7 @@ def test_g_is_the_support_function_of_its_set(u, multiplier):
         if not (
             measure.name in ("mutual-information", "pointwise-information") and (x <= -1.0).any()
         ):
-            np.testing.assert_allclose(
+            assert_allclose(
                 (v * posterior).sum(axis=1),
                 reached,
                 rtol=1e-9,
@@ -250,24 +228,13 @@ def _exact_of(problem, measure, estimator):
     """What the estimator leaks exactly: its columns divided by their sums, the problem by its
     total.
     """
-    masses = [[Fraction(a) for a in row] for row in problem.p_xz.tolist()]
-    columns = [[Fraction(p) for p in column] for column in estimator.T.tolist()]
-    shares = [[p / sum(column) for p in column] for column in columns]
-    total = sum(map(sum, masses))
-    joint = [
-        [
-            sum(share[i] * a for share, a in zip(shares, row, strict=True)) / total
-            for row in masses
-            if any(row)
-        ]
-        for i in range(problem.m)
-    ]
-    u = [row for row in joint if any(row)]
-    return _exact(measure, u, [sum(column) for column in zip(*u, strict=True)])
+    joint = exactly.guess_law(problem, estimator)
+    u = joint[joint.any(axis=1)][:, joint.any(axis=0)]
+    return _exact(measure, u, u.sum(axis=0))
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.data(), problems(math.inf))
+@settings(max_examples=30)
+@given(st.data(), problems(inf))
 def test_no_certificate_is_false(data, problem):
     """With the budget set to what one estimator leaks, no duals prove that it errs more; and no
     ceiling is too low.
@@ -293,12 +260,12 @@ def test_no_certificate_is_false(data, problem):
         assert judged.leakage_ceiling <= budget, text
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32), st.sampled_from([1e-6, 1.0, 1e3]), st.sampled_from([0.0, 1e-4, 0.3]))
 # Sibson's order 1.2 at a small price: from the mean, Newton's method needs more than 60 steps
 @example(0, 1e-6, 1e-4)
 def test_the_repair_is_feasible_and_least(seed, multiplier, budget):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     p_x = rng.dirichlet(np.full(3, 0.7)) + 1e-6
     tilt = rng.normal(size=(2, 3)) * 10.0 ** rng.uniform(-8, 2)
     p_x /= p_x.sum()
@@ -312,20 +279,19 @@ def test_the_repair_is_feasible_and_least(seed, multiplier, budget):
         repaired, price = found
         least = measure.ceiling(tilt, p_x, multiplier, level)
         _, pi = _exactly(p_x[None, :])
-        exactly_tilt = [list(map(Fraction, row)) for row in tilt.tolist()]
-        proof = second.proven(second.measure_of(text), [(exactly_tilt, pi)], multiplier, budget)
+        exact_tilt = exactly.fractions(tilt).tolist()
+        parts = [(exact_tilt, pi.tolist())]
+        proof = second.proven(second.measure_of(text), parts, multiplier, budget)
         ((proven,), _) = proof
         # The sum may err by its stated share of its terms, and the ceiling allows for as much.
         terms = measure.support(tilt - (tilt @ p_x)[:, None], p_x, multiplier, level)[1]
         spare = 2.0 * sum_error(p_x.size) * (terms.max() + np.abs(tilt).max())
         if measure.name == "sibson":
             spare = 1e-13 * np.abs(tilt).max() / p_x.min()
-        np.testing.assert_allclose(proven, least, rtol=0, atol=spare, err_msg=text)
+        assert_allclose(proven, least, rtol=0, atol=spare, err_msg=text)
         assert (proven <= least + 2.0 * np.spacing(np.abs(least))).all(), text
         size = np.abs(tilt).max()
-        np.testing.assert_allclose(
-            repaired, tilt - least[:, None], rtol=0, atol=1e-13 * size, err_msg=text
-        )
+        assert_allclose(repaired, tilt - least[:, None], rtol=0, atol=1e-13 * size, err_msg=text)
         assert measure.scope is not Scope.SHARE or price >= (
             np.maximum(repaired, 0.0) @ p_x
         ).sum() * (1.0 - 1e-15)
@@ -349,13 +315,13 @@ def test_the_repair_is_feasible_and_least(seed, multiplier, budget):
             ), text
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.floats(1.0, 13.0), st.sampled_from([1e-6, 1.0, 1e3]))
 def test_a_repair_costs_roundings_weighted_by_probabilities(seed, decades, multiplier):
     """A tilt is feasible but for the rounding of its entries, some as large as 1/π; on average it
     is hardly lowered.
     """
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     u = random_joint(rng, 2, 3)
     u[:, 0] *= 10.0**-decades
     u /= u.sum()
@@ -451,7 +417,7 @@ def test_an_order_with_a_large_exponent_has_a_true_ceiling(alpha):
         ]
     )
     free = Problem(
-        p_xz, np.fliplr(np.eye(2)) * p_xz.sum(axis=0), math.inf, measure=f"sibson:alpha={alpha!r}"
+        p_xz, np.fliplr(np.eye(2)) * p_xz.sum(axis=0), inf, measure=f"sibson:alpha={alpha!r}"
     )
     ceiling = ds.certify(free, np.eye(2)).certificate
     assert verify(free, np.eye(2)).leakage[1] <= ceiling.leakage_ceiling
@@ -462,7 +428,7 @@ def test_an_order_with_a_large_exponent_has_a_true_ceiling(alpha):
 def test_the_unit_of_duals_changes_no_shift(name, exponent):
     """κ of c t and c μ is c κ, also where squares of tilts underflow."""
     measure = measure_of(name)
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     for _ in range(5):
         p_x = rng.dirichlet(np.ones(3))
         tilt = rng.normal(size=(2, 3))
@@ -475,7 +441,7 @@ def test_the_unit_of_duals_changes_no_shift(name, exponent):
 def test_the_curvature_of_smooth_measures_is_the_second_derivative(name):
     """Of G along a direction, by differences."""
     measure = measure_of(name)
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     for _ in range(5):
         p_x = rng.dirichlet(np.ones(4))
         x, along = 0.4 * rng.uniform(-1.0, 1.0, (2, 1, 4))

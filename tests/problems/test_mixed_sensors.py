@@ -5,16 +5,19 @@ enumeration, and their laws.
 import itertools
 import math
 import tracemalloc
+from math import inf
 
 import exactly
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.random import default_rng
+from numpy.testing import assert_allclose
 from random_laws import random_joint
+from refusals import raises_input_error
 from scipy import stats
 
-from discreet.errors import InputError
 from discreet.problems.sensors import (
     binned_law,
     count_vectors,
@@ -27,14 +30,14 @@ from discreet.problems.sensors import (
     paper_conditional,
 )
 
-EDGES = [-math.inf, 0.2, 0.5, 0.8, math.inf]
+EDGES = [-inf, 0.2, 0.5, 0.8, inf]
 
 
 def random_laws(seed, sensors, n, m, bins, share_of_zeros=0.0):
     """Laws [sensors, n, m, bins] with wide-ranging entries and, if asked for, bins that are never
     reported.
     """
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     weights = 10.0 ** rng.uniform(-8.0, 0.0, size=(sensors, n, m, bins))
     weights[rng.random(weights.shape) < share_of_zeros] = 0.0
     weights[..., 0] += 1e-3
@@ -75,13 +78,13 @@ def pooled(joint, counts, coarse):
 # -----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(2, 4), st.floats(0.0, 0.6))
 def test_pooled_counts_of_any_law_equal_enumeration(seed, sensors, bins, share_of_zeros):
     laws, prior = random_laws(seed, sensors, 2, 1, bins, share_of_zeros)
     found = mixed_sensors(laws, prior)
     wanted = enumerated(laws, prior)
-    np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=0.0)
+    assert_allclose(found, wanted, rtol=1e-13, atol=0.0)
     assert (found[wanted == 0.0] == 0.0).all()
 
 
@@ -100,7 +103,7 @@ def test_long_sums_keep_their_digits_down_to_the_smallest_double():
     wanted = np.array([float(each) for each in exact])
     kept = wanted > 1e-307
     assert 100 < kept.sum() < sensors + 1
-    np.testing.assert_allclose(found[kept], wanted[kept], rtol=1e-13)
+    assert_allclose(found[kept], wanted[kept], rtol=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -112,13 +115,13 @@ def test_vectors_of_reports_are_products(sensors, bins):
     joint = index_sensors(laws, prior)
     vectors = index_vectors(bins)
     assert vectors.tolist() == [list(v) for v in itertools.product(*map(range, bins))]
-    for l in np.random.default_rng(0).integers(0, len(vectors), 30):  # noqa: E741
+    for l in default_rng(0).integers(0, len(vectors), 30):  # noqa: E741
         for j, i in np.ndindex(2, 2):
             wanted = prior[j, i] * math.prod(laws[s][j, i, k] for s, k in enumerate(vectors[l]))
             assert joint[j, i, l] == pytest.approx(wanted, rel=1e-13, abs=0.0)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 4), st.booleans())
 def test_pooling_the_groups_gives_the_pooled_counts(seed, first, second, alike):
     laws, prior = random_laws(seed, first + second, 2, 2, 3)
@@ -127,7 +130,7 @@ def test_pooling_the_groups_gives_the_pooled_counts(seed, first, second, alike):
     joint = grouped_sensors([laws[:first], laws[first:]], prior)
     counts = grouped_count_vectors([first, second], [3, 3])
     wanted = pooled(joint, counts[:, :3] + counts[:, 3:], count_vectors(first + second, 3))
-    np.testing.assert_allclose(mixed_sensors(laws, prior), wanted, rtol=2e-13)
+    assert_allclose(mixed_sensors(laws, prior), wanted, rtol=2e-13)
 
 
 # -- size
@@ -177,13 +180,12 @@ def test_no_model_takes_more_memory_than_it_was_allowed(name, size):
         "grouped counts": lambda limit: grouped_count_vectors([1, size], [2, 4], max_bytes=limit),
     }
     build = builders[name]
-    with pytest.raises(InputError, match=r" 1 bytes; .*max_bytes") as caught:
+    with raises_input_error(r" 1 bytes; .*max_bytes"):
         build(1)
-    assert "\n" not in str(caught.value)
     taken = peak_bytes(lambda: build(1 << 40))
     # Every limit below what the model takes must be refused.
     for limit in np.geomspace(1 << 12, taken, 12):
-        with pytest.raises(InputError, match="max_bytes"):
+        with raises_input_error("max_bytes"):
             build(int(limit))
 
 
@@ -223,17 +225,15 @@ HALF = np.full((2, 1, 1, 2), 0.5)
     ],
 )
 def test_bad_models_are_refused_in_one_sentence(build, message):
-    with pytest.raises(InputError, match=message) as caught:
+    with raises_input_error(message):
         build()
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 400
 
 
 def test_the_law_of_a_pair_of_probability_zero_does_not_matter():
     laws = np.full((3, 2, 1, 2), 0.5)
     laws[:, 1] = 7.0
     joint = mixed_sensors(laws, [[1.0], [0.0]])
-    np.testing.assert_allclose(joint[0, 0], [0.125, 0.375, 0.375, 0.125], rtol=1e-15)
+    assert_allclose(joint[0, 0], [0.125, 0.375, 0.375, 0.125], rtol=1e-15)
     assert (joint[1] == 0.0).all()
 
 
@@ -243,15 +243,15 @@ def test_the_law_of_a_pair_of_probability_zero_does_not_matter():
 
 def test_a_binned_law_is_the_papers():
     laws = [[stats.norm(0.4 * x + 0.6 * y, 0.1) for y in (0, 1)] for x in (0, 1)]
-    np.testing.assert_allclose(binned_law(laws, EDGES), paper_conditional(), rtol=1e-14)
+    assert_allclose(binned_law(laws, EDGES), paper_conditional(), rtol=1e-14)
 
 
 def test_laws_of_heterogeneous_sensors_can_be_stacked():
     slow = [[stats.expon(scale=1.0 + x + y) for y in range(3)] for x in range(2)]
     fast = [[stats.gamma(2.0, scale=1.0 + y) for y in range(3)] for x in range(2)]
-    cuts = [0.0, 1.0, 4.0, math.inf]
+    cuts = [0.0, 1.0, 4.0, inf]
     joint = mixed_sensors(
-        [binned_law(slow, cuts), binned_law(fast, [0.0, 0.5, 2.0, math.inf])],
+        [binned_law(slow, cuts), binned_law(fast, [0.0, 0.5, 2.0, inf])],
         np.full((2, 3), 1 / 6),
     )
     assert joint.shape == (2, 3, 6)
@@ -268,5 +268,5 @@ def test_laws_of_heterogeneous_sensors_can_be_stacked():
     ],
 )
 def test_a_bad_table_of_distributions_is_refused(table, message):
-    with pytest.raises(InputError, match=message):
-        binned_law(table, [0.0, 1.0, math.inf])
+    with raises_input_error(message):
+        binned_law(table, [0.0, 1.0, inf])

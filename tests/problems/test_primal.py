@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judging import repaired as _repaired
-from random_laws import random_joint
+from numpy.testing import assert_array_equal
+from random_laws import random_problem
 from strategies import estimators, garbage, problems
 
 import discreet as ds
@@ -16,13 +17,6 @@ from discreet.backends.repairs import remove_leakage
 from discreet.measures.law import phi_residual
 from discreet.numerics.estimators import column_error, normalise
 from discreet.problems.problem import Problem
-
-
-def _dirichlet(budget, n=2, m=2, outcomes=6, seed=0):
-    return Problem.from_joint(
-        random_joint(seed, n, m, outcomes),
-        budget,
-    )
 
 
 def _assert_stochastic(estimator):
@@ -38,13 +32,13 @@ def test_feasible_estimators_are_left_alone(data):
     loose = problem.with_budget(law.leakage() * (1 + 1e-9) + 1e-15)
     kept = _repaired(loose, own)
     assert kept.share == 0.0
-    np.testing.assert_array_equal(kept.estimator, normalise(own))
+    assert_array_equal(kept.estimator, normalise(own))
     assert _repaired(problem.with_budget(math.inf), own).share == 0.0
 
 
 @pytest.mark.parametrize("fraction", [0.9, 0.5, 1e-2, 1e-6, 1e-10])
 def test_blend_uses_the_whole_budget(fraction):
-    problem = _dirichlet(1.0)
+    problem = random_problem(6, budget=1.0)
     problem = problem.with_budget(fraction * problem.bayes_leakage)
     repaired = _repaired(problem, problem.bayes_estimator)
     assert repaired.law.leakage() == pytest.approx(problem.budget, rel=1e-6)
@@ -54,7 +48,7 @@ def test_blend_uses_the_whole_budget(fraction):
 
 def test_least_share_is_found_when_it_is_minute():
     """A budget smaller by a relative 1e-9 costs a share of about that size."""
-    problem = _dirichlet(1.0)
+    problem = random_problem(6, budget=1.0)
     own = normalise(0.9 * problem.bayes_estimator + 0.05)
     leakage = problem.leakage(own)
     repaired = _repaired(problem.with_budget(leakage * (1 - 1e-9)), own)
@@ -66,14 +60,14 @@ def test_an_estimator_worse_than_a_constant_is_replaced_by_it():
     """An estimator worse than a constant is replaced by the constant, instead of being blended as
     little as possible.
     """
-    problem = _dirichlet(1e-4)
+    problem = random_problem(6, budget=1e-4)
     worst = np.eye(2)[:, np.argmax(problem.loss, axis=0)]
     repaired = _repaired(problem, worst)
     assert repaired.error <= problem.constant_error * (1 + 1e-14)
 
 
 def test_a_valid_anchor_helps_and_an_invalid_one_is_harmless():
-    problem = _dirichlet(0.0, outcomes=8)
+    problem = random_problem(8, budget=0.0)
     even = normalise(0.9 * np.full((2, 8), 0.5) + 0.1 * problem.bayes_estimator)
     good = remove_leakage(problem.p_xz, even, problem.marginal)
     tight = problem.with_budget(1e-9)
@@ -89,7 +83,7 @@ def test_a_valid_anchor_helps_and_an_invalid_one_is_harmless():
 
 @pytest.mark.parametrize("budget", [1e-300, 1e-100, 1e-60])
 def test_budgets_below_rounding_leave_a_constant(budget):
-    problem = _dirichlet(budget)
+    problem = random_problem(6, budget=budget)
     repaired = _repaired(problem, np.full((2, 6), 0.5) + 0.1 * problem.bayes_estimator)
     assert exactly.leakage(problem, repaired.estimator) == 0
     assert column_error(repaired.estimator) == 0.0
@@ -101,9 +95,9 @@ def test_normalise_makes_columns_of_anything(matrix):
     before = matrix.copy()
     estimator = normalise(matrix)
     _assert_stochastic(estimator)
-    np.testing.assert_array_equal(matrix, before)
+    assert_array_equal(matrix, before)
     usable = np.where(np.isfinite(matrix), np.clip(matrix, 0.0, None), 0.0)
-    np.testing.assert_array_equal(estimator[:, usable.max(axis=0) == 0.0], 1 / 3)
+    assert_array_equal(estimator[:, usable.max(axis=0) == 0.0], 1 / 3)
 
 
 @given(estimators((3, 5)))
@@ -118,7 +112,7 @@ def test_a_guess_that_is_always_the_same_leaks_nothing_of_any_secret():
     joint = np.random.default_rng(0).dirichlet(np.ones(24)).reshape(2, 2, 6)
     secrets = [ds.Constraint(joint.sum(axis=k), 1e-240, "total-variation") for k in (0, 1)]
     problem = ds.Problem(loss=joint.sum(axis=1), constraints=secrets)
-    solution = ds.certify(problem, np.array([[1.0] * 6, [0.0] * 6]))
+    solution = ds.certify(problem, [[1.0] * 6, [0.0] * 6])
     assert solution.certificate is not None
     assert [term.own_leakage_ceiling for term in solution.certificate.terms] == [0.0, 0.0]
     assert solution.certificate.own_budget_kept
@@ -126,23 +120,21 @@ def test_a_guess_that_is_always_the_same_leaks_nothing_of_any_secret():
 
 def test_a_guess_that_is_always_the_same_is_private_whatever_the_prior():
     """The products of masses with a prior of 2e-316 have no digits."""
-    p_xz = np.array([[0.4, 0.6], [2e-316, 0.0]])
-    problem = Problem(p_xz, np.array([[0.1, 0.2], [0.2, 0.1]]), 0.0)
-    certificate = ds.certify(problem, np.array([[1.0, 1.0], [0.0, 0.0]])).certificate
+    p_xz = [[0.4, 0.6], [2e-316, 0.0]]
+    problem = Problem(p_xz, [[0.1, 0.2], [0.2, 0.1]], 0.0)
+    certificate = ds.certify(problem, [[1.0, 1.0], [0.0, 0.0]]).certificate
     assert certificate is not None
     assert certificate.own_private_within == 0.0
 
 
 def test_underflow_does_not_make_a_leaking_estimator_private():
     """p(ŷ given x_2) is 0.3 away from p(ŷ), but every product with π_2 underflows."""
-    problem = Problem(
-        np.array([[0.5, 0.5], [5e-324, 0.0]]), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0
-    )
+    problem = Problem([[0.5, 0.5], [5e-324, 0.0]], [[0.0, 0.5], [0.5, 0.0]], 0.0)
     law = problem.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))
     assert phi_residual(law) >= 0.3
-    constant = _repaired(problem, np.array([[0.8, 0.2], [0.2, 0.8]]))
+    constant = _repaired(problem, [[0.8, 0.2], [0.2, 0.8]])
     assert phi_residual(constant.law) == 0.0
-    rare = Problem(np.array([[0.5, 0.5], [1e-310, 0.0]]), np.array([[0.0, 0.5], [0.5, 0.0]]), 0.0)
+    rare = Problem([[0.5, 0.5], [1e-310, 0.0]], [[0.0, 0.5], [0.5, 0.0]], 0.0)
     assert phi_residual(rare.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))) == pytest.approx(
         0.3, rel=1e-9
     )

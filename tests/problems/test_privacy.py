@@ -2,42 +2,31 @@
 are about.
 """
 
-import math
 from dataclasses import replace
 from fractions import Fraction
+from math import inf, nan
 
 import exactly
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judging import certify_rule
+from judging import assert_optimum_bracketed, certify_rule
 from random_laws import random_joint
 from strategies import estimators, garbage, problems, tilts
 
 import discreet as ds
-from discreet.backends.solution import Status
+from discreet import OutcomeRule, Problem, Status, verify
 from discreet.checks import at_most
 from discreet.judge import certify
 from discreet.judge.privacy import PRIVATE_LIMIT, is_private
-from discreet.problems.outcome_rules import OutcomeRule
-from discreet.problems.problem import Problem
-from discreet.verification import verify
-
-
-def assert_true(problem, judged):
-    """The bracket holds the least error of all estimators private within what it states, in exact
-    arithmetic.
-    """
-    optimum = exactly.perfect_privacy_optimum(problem, judged.private_within)
-    assert Fraction(judged.lower) <= optimum <= Fraction(judged.upper)
 
 
 def solved(problem, backend):
     """A solution whose bracket is true."""
     solution = ds.solve(problem, backend)
     assert solution.certificate is not None, solution.message
-    assert_true(problem, solution.certificate)
+    assert_optimum_bracketed(problem, solution.certificate)
     if solution.certificate.private_within > 0.0:
         assert exactly.distance(problem, solution.estimator) <= Fraction(
             solution.certificate.private_within
@@ -47,11 +36,11 @@ def solved(problem, backend):
 
 def test_what_is_not_known_at_all_is_not_private():
     """A doubt of ∞ excuses no distance: such a law may be anything."""
-    assert is_private(0.0, math.inf)
-    assert not is_private(1e-300, math.inf)
-    assert not is_private(math.inf, math.inf)
-    assert not is_private(math.nan, math.inf)
-    assert not is_private(math.inf, 0.0)
+    assert is_private(0.0, inf)
+    assert not is_private(1e-300, inf)
+    assert not is_private(inf, inf)
+    assert not is_private(nan, inf)
+    assert not is_private(inf, 0.0)
     assert is_private(PRIVATE_LIMIT + 4e-15, 1e-15)
     assert not is_private(PRIVATE_LIMIT + 6e-15, 1e-15)
 
@@ -72,8 +61,8 @@ def rare_outcome(loss):
     """An outcome of mass 1e-14 that tells X, and where guess 0 loses that much; guess 1 loses
     everywhere else.
     """
-    p_xz = np.array([[0.5 - 1e-14, 1e-14], [0.5, 0.0]])
-    return Problem(p_xz, np.array([[0.0, loss * 1e-14], [1.0 - 1e-14, 0.0]]), 0.0)
+    p_xz = [[0.5 - 1e-14, 1e-14], [0.5, 0.0]]
+    return Problem(p_xz, [[0.0, loss * 1e-14], [1.0 - 1e-14, 0.0]], 0.0)
 
 
 @pytest.mark.parametrize("backend", ["tilt", "highs"])
@@ -93,11 +82,11 @@ def test_an_almost_independent_outcome_is_certified_only_with_its_tolerance(back
 @pytest.mark.parametrize("loss", [1.0, 1e12])
 def test_a_rare_guess_that_tells_x_is_not_private(backend, loss):
     problem = rare_outcome(loss)
-    telling = np.array([[1.0, 0.0], [0.0, 1.0]])
+    telling = [[1.0, 0.0], [0.0, 1.0]]
     judged = ds.certify(problem, telling)
     assert judged.status is Status.VIOLATED_PRIVACY
     assert judged.certificate.own_private_within >= 1.0
-    assert_true(problem, judged.certificate)
+    assert_optimum_bracketed(problem, judged.certificate)
     _, found = solved(problem, backend)
     assert found.upper >= loss * 1e-14 * (1.0 - 1e-12)
 
@@ -109,7 +98,7 @@ def test_the_answer_of_tilt_is_next_to_an_exactly_private_one(sensors):
     solution = ds.solve(problem, "tilt")
     judged = solution.certificate
     assert judged.private_within == 0.0
-    bound = exactly.bound(problem, solution.tilt, np.inf)
+    bound = exactly.bound(problem, solution.tilt, inf)
     assert Fraction(judged.lower) <= bound <= Fraction(judged.upper)
 
 
@@ -137,7 +126,7 @@ def test_brackets_hold_the_optimum_of_what_they_are_about(data):
     shape = (problem.m, problem.N)
     tilt = data.draw(st.one_of(st.none(), tilts((problem.m, problem.n))))
     verdict = certify(problem, data.draw(st.one_of(garbage(shape), estimators(shape))), tilt)
-    assert_true(problem, verdict.certificate)
+    assert_optimum_bracketed(problem, verdict.certificate)
     within = Fraction(verdict.certificate.private_within)
     assert within == 0 or exactly.distance(problem, verdict.estimator) <= within
 
@@ -163,7 +152,7 @@ def test_a_tie_class_is_exactly_private_through_its_members():
     classes = np.eye(2)[[0, 0, 1, 1]]
     classes[[1, 2]] = solution.estimator[:, drawn[0]]
     rule = OutcomeRule(solution.tilt, band=float(margins[drawn[0]] + 1e-12), tie_classes=classes)
-    judged = certify_rule(large, rule, np.inf).certificate
+    judged = certify_rule(large, rule, inf).certificate
     assert judged.private_within == 0.0
     assert judged.upper == pytest.approx(solution.certificate.upper, rel=1e-12)
 
@@ -180,12 +169,10 @@ def test_a_bracket_excludes_only_what_it_is_about():
 
 
 def test_a_guess_too_rare_to_be_told_is_not_called_private():
-    problem = Problem(
-        np.array([[0.5, 1e-300], [0.5, 0.0]]), np.array([[0.0, 1e-300], [1.0, 0.0]]), 0.0
-    )
-    faint = np.array([[1.0, 1.0], [0.0, 1e-30]])
+    problem = Problem([[0.5, 1e-300], [0.5, 0.0]], [[0.0, 1e-300], [1.0, 0.0]], 0.0)
+    faint = [[1.0, 1.0], [0.0, 1e-30]]
     judged = certify(problem, faint).certificate
-    assert judged.own_private_within == np.inf
+    assert judged.own_private_within == inf
     assert judged.private_within == 0.0
     assert judged.blend == 1.0
 
@@ -195,11 +182,11 @@ def test_a_share_does_not_hide_a_guess_too_rare_to_be_told(share):
     """The product of a mass of 1e-200 and a probability of 1e-200 underflows, and only one private
     value has it.
     """
-    p_xz = np.array([[0.5, 1e-200], [0.5, 0.0]])
-    loss = np.array([[0.1, 0.0], [0.2, 0.0]])
+    p_xz = [[0.5, 1e-200], [0.5, 0.0]]
+    loss = [[0.1, 0.0], [0.2, 0.0]]
     rule = OutcomeRule(np.zeros((2, 2)), [1], [[1.0], [1e-200]], share, [1.0, 0.0])
     solution = ds.certify(Problem(p_xz, loss, 0.0), rule)
-    assert solution.certificate.own_private_within == np.inf
+    assert solution.certificate.own_private_within == inf
     assert verify(solution.problem, solution).budget_kept
 
 
@@ -207,8 +194,8 @@ def test_an_entry_that_underflows_counts_beside_others_of_its_guess():
     """The guess has a mass of 1e-240, but all of it that comes from a private value of probability
     1e-190 underflows.
     """
-    p_xz = np.array([[0.5, 0.5 - 1e-190], [0.0, 1e-190]])
-    problem = Problem(p_xz, np.array([[0.0, 0.1], [0.2, 0.0]]), 0.0)
+    p_xz = [[0.5, 0.5 - 1e-190], [0.0, 1e-190]]
+    problem = Problem(p_xz, [[0.0, 0.1], [0.2, 0.0]], 0.0)
     estimator = np.array([[1.0, 1.0], [1e-240, 5e-240]])
     judged = certify(problem, estimator).certificate
     assert judged.own_private_within >= exactly.distance(problem, estimator) > Fraction(1, 2)
@@ -229,13 +216,11 @@ def test_a_blend_of_an_exactly_private_rule_is_exactly_private(share):
 
 def test_a_file_states_a_rule_with_a_share_as_it_was_judged():
     """The matrix of such a rule is rounded, and at budget 0 its δ is that of its roundings."""
-    p_xz = np.array(
-        [
-            [0.12380195156101088, 0.24301459054538477, 0.17621852913933778],
-            [0.10344400134484645, 0.0710036149873964, 0.28251731242202355],
-        ]
-    )
-    problem = Problem(p_xz, np.array([[0.1, 0.2, 0.0], [0.0, 0.1, 0.3]]), 0.0)
+    p_xz = [
+        [0.12380195156101088, 0.24301459054538477, 0.17621852913933778],
+        [0.10344400134484645, 0.0710036149873964, 0.28251731242202355],
+    ]
+    problem = Problem(p_xz, [[0.1, 0.2, 0.0], [0.0, 0.1, 0.3]], 0.0)
     towards = [0.4793961934405552, 0.5206038065594448]
     rule = OutcomeRule(np.zeros((2, 2)), [0], [[0.3], [0.7]], 1.0 - 2.0**-53, towards)
     solution = ds.certify(problem, rule)

@@ -1,27 +1,26 @@
 """Rules: their decisions, the agreement of all ways to evaluate them, and their refusals."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_laws import random_columns, random_joint
+from numpy.random import default_rng
+from numpy.testing import assert_allclose, assert_array_equal
+from random_laws import random_columns, random_problem
+from refusals import raises_file_error, raises_input_error
 from strategies import problems
 
-from discreet.errors import FileError, InputError
 from discreet.numerics.label_strips import strip_sums
 from discreet.numerics.tilted_losses import in_order_losses
-from discreet.problems.outcome_rules import OutcomeRule
-from discreet.problems.outcomes import ArrayBlocks
-from discreet.problems.problem import Problem
+from discreet.problems import ArrayBlocks, OutcomeRule, Problem
 
-
-def random_problem(n, m, outcomes, seed=0, budget=0.01):
-    joint = random_joint(seed, n, m, outcomes, spread=0.5)
-    return Problem.from_joint(joint, budget)
+problem_of = partial(random_problem, spread=0.5)
 
 
 def random_rule(problem, ties, seed=0, share=0.0):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     index = rng.choice(problem.N, size=ties, replace=False)
     columns = random_columns(rng, problem.m, ties)
     return OutcomeRule(
@@ -50,39 +49,39 @@ def test_off_ties_a_rule_is_the_first_least_tilted_loss(data):
     rule = OutcomeRule(tilt.reshape(problem.m, problem.n))
     columns = rule.columns_for(0, problem.p_xz, problem.loss)
     losses = in_order_losses(problem.p_xz, problem.loss, rule.tilt)
-    np.testing.assert_array_equal(columns.argmax(axis=0), np.argmin(losses, axis=0))
-    np.testing.assert_array_equal(columns.sum(axis=0), 1.0)
+    assert_array_equal(columns.argmax(axis=0), np.argmin(losses, axis=0))
+    assert_array_equal(columns.sum(axis=0), 1.0)
 
 
 def test_an_estimator_stated_as_a_rule_loses_no_probability_however_small():
-    problem = random_problem(2, 3, 5)
+    problem = problem_of(5, 2, 3)
     tilt = np.zeros((3, 2))
     estimator = OutcomeRule(tilt).dense(blocks_of(problem))
     rare = int(estimator[:, 2].argmin())
     estimator[rare, 2] = 1e-18  # its label's probability rounds to one
     rule = OutcomeRule.of(tilt, estimator, problem.p_xz, problem.loss)
     assert rule.ties.tolist() == [2]
-    np.testing.assert_array_equal(rule.dense(blocks_of(problem)), estimator)
+    assert_array_equal(rule.dense(blocks_of(problem)), estimator)
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
 def test_blocks_of_any_size_give_the_same_estimator(size):
-    problem = random_problem(3, 4, 300)
+    problem = problem_of(300, 3, 4)
     rule = random_rule(problem, 9, share=0.25)
     whole = rule.columns_for(0, problem.p_xz, problem.loss)
-    np.testing.assert_array_equal(rule.dense(blocks_of(problem, size)), whole)
-    np.testing.assert_allclose(whole.sum(axis=0), 1.0, rtol=1e-15)
-    np.testing.assert_allclose(
+    assert_array_equal(rule.dense(blocks_of(problem, size)), whole)
+    assert_allclose(whole.sum(axis=0), 1.0, rtol=1e-15)
+    assert_allclose(
         whole[:, rule.ties], 0.75 * rule.columns + 0.25 * rule.towards[:, None], rtol=1e-15
     )
 
 
 def test_ties_may_come_in_any_order():
-    problem = random_problem(2, 2, 30)
+    problem = problem_of(30, 2, 2)
     columns = np.array([[0.25, 0.5], [0.75, 0.5]])
     left = OutcomeRule(np.zeros((2, 2)), [20, 3], columns)
     right = OutcomeRule(np.zeros((2, 2)), [3, 20], columns[:, ::-1])
-    np.testing.assert_array_equal(left.dense(blocks_of(problem)), right.dense(blocks_of(problem)))
+    assert_array_equal(left.dense(blocks_of(problem)), right.dense(blocks_of(problem)))
     assert left.ties.tolist() == [3, 20]
     assert left.ties_in(3, 1) == slice(0, 1)
     assert left.ties_in(4, 17) == slice(1, 2)
@@ -90,11 +89,11 @@ def test_ties_may_come_in_any_order():
 
 
 def test_blending_composes():
-    problem = random_problem(2, 3, 40)
+    problem = problem_of(40, 2, 3)
     rule = random_rule(problem, 4, share=0.1)
     towards = np.array([0.0, 1.0, 0.0])
     expected = 0.7 * rule.dense(blocks_of(problem)) + 0.3 * towards[:, None]
-    np.testing.assert_allclose(
+    assert_allclose(
         rule.blended(0.3, towards).dense(blocks_of(problem)), expected, rtol=1e-14, atol=1e-16
     )
     assert rule.blended(0.0, towards) is rule
@@ -113,7 +112,7 @@ def test_the_compiled_pass_has_the_labels_of_the_rule(n, m, outcomes, seed, coar
     """Labels are exactly those of the rule, even for coarse numbers, with which most outcomes are
     tied.
     """
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     joint = (
         rng.integers(0, 3, size=(n, m, outcomes)).astype(float)
         if coarse
@@ -128,12 +127,10 @@ def test_the_compiled_pass_has_the_labels_of_the_rule(n, m, outcomes, seed, coar
         .certain.argmax(axis=0)
     )
     found = strip_sums(problem.p_xz, problem.loss, tilt, 0.0)  # all outcomes with mass are clear
-    np.testing.assert_array_equal(np.flatnonzero(problem.p_z == 0.0), found.unclear)
+    assert_array_equal(np.flatnonzero(problem.p_z == 0.0), found.unclear)
     rows = np.concatenate([problem.p_xz, problem.loss])
     for i in range(m):
-        np.testing.assert_allclose(
-            found.sums[0][i], rows[:, labels == i].sum(axis=1), rtol=1e-12, atol=1e-300
-        )
+        assert_allclose(found.sums[0][i], rows[:, labels == i].sum(axis=1), rtol=1e-12, atol=1e-300)
         assert found.counts[i] == np.count_nonzero((labels == i) & (problem.p_z > 0.0))
 
 
@@ -142,14 +139,14 @@ def test_the_compiled_pass_has_the_labels_of_the_rule(n, m, outcomes, seed, coar
 
 
 def test_dense_into_a_file_is_all_or_nothing(tmp_path):
-    problem = random_problem(2, 3, 500)
+    problem = problem_of(500, 2, 3)
     rule = random_rule(problem, 5)
     target = tmp_path / "estimator.npy"
     mapped = rule.dense(blocks_of(problem, 64), target)
     assert isinstance(mapped, np.memmap)
     assert not mapped.flags.writeable
-    np.testing.assert_array_equal(np.load(target), rule.dense(blocks_of(problem)))
-    with pytest.raises(FileError, match=target.name):
+    assert_array_equal(np.load(target), rule.dense(blocks_of(problem)))
+    with raises_file_error(target.name):
         rule.dense(blocks_of(problem), target)
     rule.dense(blocks_of(problem), str(target), overwrite=True)
 
@@ -165,11 +162,11 @@ def test_dense_into_a_file_is_all_or_nothing(tmp_path):
 
 
 def test_dense_into_an_array():
-    problem = random_problem(2, 2, 50)
+    problem = problem_of(50, 2, 2)
     rule = random_rule(problem, 2)
     out = np.empty((2, 50))
     assert rule.dense(blocks_of(problem), out) is out
-    with pytest.raises(InputError, match="shape"):
+    with raises_input_error("shape"):
         rule.dense(blocks_of(problem), np.empty((2, 49)))
 
 
@@ -182,7 +179,7 @@ def test_a_dense_estimator_that_is_too_large_needs_out():
         def chunks(self):
             raise AssertionError("must be refused before anything is read")
 
-    with pytest.raises(InputError, match="out="):
+    with raises_input_error("out="):
         OutcomeRule(np.zeros((2, 2))).dense(Huge())
 
 
@@ -207,7 +204,7 @@ def test_a_dense_estimator_that_is_too_large_needs_out():
     ],
 )
 def test_invalid_rules_are_refused(arguments, words):
-    with pytest.raises(InputError, match=words):
+    with raises_input_error(words):
         OutcomeRule(*arguments)
 
 

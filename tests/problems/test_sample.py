@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
+from numpy.testing import assert_allclose
 from random_laws import random_columns, random_joint
 
 from discreet.problems.outcomes import ArrayBlocks, Chunk
@@ -38,7 +40,7 @@ def weighed(blocks, *, by_error=False):
 )
 def test_draws_are_systematic(shape, count, seed, by_error, size):
     n, m = shape
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     joint = random_joint(rng, n, m, count, spread=0.5)
     p_xz = joint.sum(axis=1)
     loss = joint.sum(axis=(0, 1)) - joint.sum(axis=0)
@@ -65,15 +67,15 @@ def test_draws_are_systematic(shape, count, seed, by_error, size):
 
 def test_a_draw_for_every_outcome_is_the_problem_itself():
     count = 256
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     split = random_columns(rng, 3, count) / count
     p_xz = np.concatenate([split[:2], split[2:] + (1 / count - split.sum(axis=0))])
     loss = rng.random((2, count)) / count
     for size in (32, 256):
         blocks = ArrayBlocks(p_xz, loss, size)
         drawn, counts = sample(blocks, weighed(blocks), 128, count, threads=1)
-        np.testing.assert_allclose(drawn, np.concatenate([p_xz, loss]), rtol=1e-12)
-        np.testing.assert_allclose(counts, 1.0, rtol=1e-12)
+        assert_allclose(drawn, np.concatenate([p_xz, loss]), rtol=1e-12)
+        assert_allclose(counts, 1.0, rtol=1e-12)
 
 
 def test_only_the_strips_that_are_drawn_from_are_read():
@@ -95,4 +97,4 @@ def test_only_the_strips_that_are_drawn_from_are_read():
 
     drawn, _ = sample(Watched(p_xz, loss, 512), first, 128, 50, threads=1)
     assert read == [2560, 3072]
-    np.testing.assert_allclose(drawn[:2].sum(), p_xz.sum(), rtol=1e-12)
+    assert_allclose(drawn[:2].sum(), p_xz.sum(), rtol=1e-12)

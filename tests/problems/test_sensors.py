@@ -3,14 +3,16 @@
 import itertools
 import math
 from fractions import Fraction
+from math import inf, nan
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from refusals import raises_input_error
 from scipy import special, stats
 
-from discreet.errors import InputError
 from discreet.problems.sensors import (
     NormalDensity,
     count_vectors,
@@ -19,7 +21,7 @@ from discreet.problems.sensors import (
     single_sensor,
 )
 
-EDGES = [-math.inf, 0.2, 0.5, 0.8, math.inf]
+EDGES = [-inf, 0.2, 0.5, 0.8, inf]
 
 
 def enumerate_counts(law, count):
@@ -36,11 +38,6 @@ def enumerate_counts(law, count):
 
 # -- counts
 # --------------------------------------------------------------------------------------------------
-
-
-def test_count_vectors_refuse_a_lattice_over_the_limit():
-    with pytest.raises(InputError, match=r"5000 .* 20,858,342,501"):
-        count_vectors(5000, 4)
 
 
 @example(4, [0.125, 2e-10, 2e-10])
@@ -95,9 +92,8 @@ def test_a_pair_of_probability_zero_may_have_any_law():
     ],
 )
 def test_bad_count_models_are_refused_in_one_sentence(law, prior, count, message):
-    with pytest.raises(InputError, match=message) as caught:
+    with raises_input_error(message):
         iid_sensors(law, prior, count)
-    assert "\n" not in str(caught.value)
 
 
 # -- intervals
@@ -105,9 +101,9 @@ def test_bad_count_models_are_refused_in_one_sentence(law, prior, count, message
 
 
 def test_normal_tails_keep_relative_precision_on_both_sides():
-    edges = np.array([-math.inf, -37.0, -20.0, -8.0, 0.0, 8.0, 20.0, 37.0, math.inf])
+    edges = np.array([-inf, -37.0, -20.0, -8.0, 0.0, 8.0, 20.0, 37.0, inf])
     masses = interval_masses(stats.norm(), edges)
-    np.testing.assert_allclose(masses, masses[::-1], rtol=1e-14)
+    assert_allclose(masses, masses[::-1], rtol=1e-14)
     tails = special.ndtr([-20.0, -8.0])
     assert masses[1] == pytest.approx(tails[0], rel=1e-13)
     assert masses[2] == pytest.approx(tails[1] - tails[0], rel=1e-13)
@@ -122,7 +118,7 @@ def test_a_distribution_without_survival_function_gets_its_upper_tail_from_its_d
         def _cdf(self, x):
             return special.expit(x)
 
-    edges = np.array([-math.inf, -30.0, 0.0, 30.0, 36.0, math.inf])
+    edges = np.array([-inf, -30.0, 0.0, 30.0, 36.0, inf])
     masses = interval_masses(Logistic(name="own")(), edges)
     assert masses[3] == pytest.approx(special.expit(-30.0) - special.expit(-36.0), rel=1e-9)
     assert masses[4] == pytest.approx(special.expit(-36.0), rel=1e-9)
@@ -132,14 +128,14 @@ def test_a_histogram_law_is_cut_without_being_refined_beyond_its_rounding():
     law = stats.rv_histogram(
         (np.array([1, 5, 3, 1]), np.array([0.0, 1.0, 2.0, 3.0, 4.0])), density=False
     )
-    masses = interval_masses(law, np.array([-math.inf, 0.5, 1.5, 3.5, 4.0, math.inf]))
-    np.testing.assert_allclose(masses, [0.05, 0.3, 0.6, 0.05, 0.0], atol=1e-15)
+    masses = interval_masses(law, np.array([-inf, 0.5, 1.5, 3.5, 4.0, inf]))
+    assert_allclose(masses, [0.05, 0.3, 0.6, 0.05, 0.0], atol=1e-15)
 
 
 def test_discrete_laws_use_half_open_bins():
-    masses = interval_masses(stats.poisson(3.0), np.array([-math.inf, 0.0, 2.0, 5.0, math.inf]))
+    masses = interval_masses(stats.poisson(3.0), np.array([-inf, 0.0, 2.0, 5.0, inf]))
     pmf = stats.poisson(3.0).pmf(np.arange(6))
-    np.testing.assert_allclose(
+    assert_allclose(
         masses, [pmf[0], pmf[1:3].sum(), pmf[3:].sum(), stats.poisson(3.0).sf(5)], rtol=1e-13
     )
 
@@ -150,7 +146,7 @@ def test_discrete_laws_use_half_open_bins():
     st.floats(0.1, 10.0),
 )
 def test_interval_masses_sum_to_one_and_merge(cuts, mean, sigma):
-    edges = np.array([-math.inf, *sorted(cuts), math.inf])
+    edges = np.array([-inf, *sorted(cuts), inf])
     masses = interval_masses(NormalDensity(mean, sigma), edges)
     assert (masses >= 0.0).all()
     assert masses.sum() == pytest.approx(1.0, abs=1e-14)
@@ -165,16 +161,15 @@ def test_interval_masses_sum_to_one_and_merge(cuts, mean, sigma):
 @pytest.mark.parametrize(
     ("edges", "message"),
     [
-        ([-math.inf, math.nan, math.inf], "must be strictly increasing"),
+        ([-inf, nan, inf], "must be strictly increasing"),
         ([0.0], "give a row of at least two"),
         (["a", "b"], "row of edges"),
         ([0.0, 1.0], (r"\(x\[0\], y\[0\]\) .*−inf and inf")),
     ],
 )
 def test_bad_edges_are_refused_in_one_sentence(edges, message):
-    with pytest.raises(InputError, match=message) as caught:
+    with raises_input_error(message):
         single_sensor([[stats.norm()]], [[1.0]], edges)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -186,5 +181,5 @@ def test_bad_edges_are_refused_in_one_sentence(edges, message):
     ],
 )
 def test_bad_single_models_are_refused(laws, prior, message):
-    with pytest.raises(InputError, match=message):
+    with raises_input_error(message):
         single_sensor(laws, prior, EDGES)
