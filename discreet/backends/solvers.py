@@ -84,7 +84,7 @@ class ProgramSolver(Unlifted, Generic[_Model]):
         raise NotImplementedError
 
     def run(self, lowered: Lowered[_Model, Any], options: Options) -> Ending:
-        """Run the solver once."""
+        """Run the solver once, and return how it ended."""
         raise NotImplementedError
 
     def named(self, lowered: Lowered[_Model, Any]) -> str:
@@ -115,7 +115,7 @@ class LinearSolver(ProgramSolver[_Model]):
     """A backend whose solver takes linear programs."""
 
     def program(self, problem: Problem) -> Program:
-        """Return the linear program."""
+        """Return the linear program, in the scale that suits it."""
         return Program.linear(problem)
 
 
@@ -123,7 +123,7 @@ class ConeSolver(ProgramSolver[ConeProgram]):
     """A backend whose solver takes standard cones."""
 
     def model(self, program: Program) -> ConeProgram:
-        """Return the cone program."""
+        """Return the program in standard cones."""
         return ConeProgram.of(program)
 
 
