@@ -36,7 +36,7 @@ from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget, Term, arrays_of, measure_asked, only_of
-from discreet.problems.outcome_rules import OutcomeRule, as_rule
+from discreet.problems.outcome_rules import RULE_FIELDS, OutcomeRule, as_rule
 from discreet.problems.problem import Problem
 from discreet.problems.samples import SampleReport
 from discreet.storage.archive import (
@@ -52,7 +52,7 @@ VERSION = 1
 """Of the files of problems and solutions; those without the member `version` have this one too."""
 
 _PathLike = str | os.PathLike[str]
-_RULE = ("rule_tilt", "ties", "columns", "share", "towards", "band", "tie_classes")
+_RULE = ("rule_tilt", *RULE_FIELDS)
 _SOLUTION = {"tilt", "multiplier", "metadata"}  # in addition to an estimator or a rule
 _AnyModel = TypeVar("_AnyModel", Problem, BlockProblem)
 

@@ -135,7 +135,8 @@ def as_rule(answer: Any) -> Rule:
     return answer if isinstance(answer, Rule) else Matrix(answer)
 
 
-_FIELDS = ("ties", "columns", "share", "towards", "band", "tie_classes")
+RULE_FIELDS = ("ties", "columns", "share", "towards", "band", "tie_classes")
+"""Fields of an `OutcomeRule` that a solution file stores by their names, besides its tilt."""
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -275,7 +276,7 @@ class OutcomeRule(Rule):
 
     def members(self) -> dict[str, Array]:
         """Return the fields by name. In solution files, "tilt" refers to the duals."""
-        values = {name: np.asarray(getattr(self, name)) for name in _FIELDS}
+        values = {name: np.asarray(getattr(self, name)) for name in RULE_FIELDS}
         return {"rule_tilt": self.tilt, **values}
 
     def ties_in(self, start: int, count: int) -> slice:

@@ -57,12 +57,23 @@ def multi_mixed(
         raise InputError(
             f"groups is {groups} and sensors is {sensors}; give at most one group per sensor"
         )
-    nearest, farthest = _finite(weight_x, "weight_x", 2)
-    first, last = _finite(sigma, "sigma", 2, least=0.0)
-    weights = np.linspace(nearest, farthest, sensors).tolist()
-    sigmas = np.linspace(first, last, sensors).tolist()
-    laws = np.array(_laws(weights, sigmas, bins))
-    return _counts(np.array_split(laws, groups), correlation, pooled=groups == 1)
+    edges = paper_edges(bins)
+    prior = _prior(correlation)
+    (nearest, farthest) = _finite(weight_x, "weight_x", 2)
+    (first, last) = _finite(sigma, "sigma", 2, least=0.0)
+    weights = np.linspace(nearest, farthest, sensors)
+    sigmas = np.linspace(first, last, sensors)
+    laws = np.array(
+        [
+            linear_conditional(a, PAPER_WEIGHT_Y, s, edges)
+            for a, s in zip(weights, sigmas, strict=True)
+        ]
+    )
+    return (
+        mixed_sensors(laws, prior)
+        if groups == 1
+        else grouped_sensors(np.array_split(laws, groups), prior)
+    )
 
 
 @register("sensors")
@@ -91,24 +102,15 @@ def multi_groups(
     ]
     weights = _finite(weight_x, "weight_x", len(counts))
     sigmas = _finite(sigma, "sigma", len(counts), least=0.0)
-    laws = _laws(weights, sigmas, bins)
-    groups = [np.tile(law, (size, 1, 1, 1)) for size, law in zip(counts, laws, strict=True)]
-    return _counts(groups, correlation, pooled=pooled)
-
-
-def _laws(weights: Sequence[float], sigmas: Sequence[float], bins: int) -> list[Array]:
-    """Return the law of a sensor [2, 2, bins] for each weight of X and standard deviation."""
     edges = paper_edges(bins)
-    pairs = zip(weights, sigmas, strict=True)
-    return [linear_conditional(weight, PAPER_WEIGHT_Y, sigma, edges) for weight, sigma in pairs]
-
-
-def _counts(groups: list[Array], correlation: float, *, pooled: bool) -> Array:
-    """Return the joint tensor of the counts of sensors, by group or pooled."""
     prior = _prior(correlation)
-    if pooled:
-        return mixed_sensors(np.concatenate(groups), prior)
-    return grouped_sensors(groups, prior)
+    groups = [
+        np.tile(linear_conditional(a, PAPER_WEIGHT_Y, s, edges), (size, 1, 1, 1))
+        for size, a, s in zip(counts, weights, sigmas, strict=True)
+    ]
+    return (
+        mixed_sensors(np.concatenate(groups), prior) if pooled else grouped_sensors(groups, prior)
+    )
 
 
 def _finite(

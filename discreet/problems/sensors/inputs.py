@@ -16,8 +16,6 @@ from discreet.checks import TOTAL_TOLERANCE, mass_array, refuse_total, whole
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array, dd_sum
 
-_TABLES = 1 << 29  # most bytes of tables, including temporary memory for building them
-
 DEFAULT_MAX_BYTES = 1 << 32
 """Default limit of the peak memory for building a sensor model: 4 GiB."""
 
@@ -59,23 +57,6 @@ def allow(needed: int, max_bytes: int, what: str, remedy: str) -> None:
         raise InputError(
             f"{what}, which take {_size(needed)} to build and the limit is {_size(limit)}; "
             f"{remedy}, or raise max_bytes"
-        )
-
-
-def allow_stream(what: str, vectors: str, outcomes: int, needed: int, remedy: str) -> None:
-    """Raise InputError for a lattice with more outcomes than can be visited, or whose tables need
-    more than half a GiB.
-
-    `what` states the model ("5 sensors with 4 bins"), `vectors` what its outcomes are, `remedy`
-    what to do instead.
-    """
-    if outcomes > 1 << 62:
-        raise InputError(
-            f"{what} have {count_text(outcomes)} {vectors}, more than can be visited; {remedy}"
-        )
-    if needed > _TABLES:
-        raise InputError(
-            f"{what} need {needed:,} bytes of tables and the limit is {_TABLES:,}; {remedy}"
         )
 
 

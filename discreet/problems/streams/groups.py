@@ -25,13 +25,17 @@ from typing import Any
 import numpy as np
 
 from discreet.checks import as_list
+from discreet.errors import InputError
 from discreet.numerics.double_double import Array, dd_sum
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.outcomes import CHUNK_OUTCOMES, Chunk
 from discreet.problems.sensors.counts import count_law, count_vectors, lattice_size, law_bytes
-from discreet.problems.sensors.inputs import allow_stream, check_law
+from discreet.problems.sensors.inputs import check_law, count_text
 from discreet.problems.streams.lattice import Lattice, problem_of
+
+_TABLES = 1 << 29
+"""Most bytes of tables, including temporary memory for building them: half a GiB."""
 
 
 class GroupLattice(Lattice):
@@ -136,13 +140,22 @@ def _check_size(laws: Sequence[Array], prior: Array) -> int:
         f"{', '.join(str(law.shape[0]) for law in laws[:8])}{', …' if len(laws) > 8 else ''} "
         "sensors"
     )
+    if math.prod(sizes) > 1 << 62:
+        raise InputError(
+            f"{what} have {count_text(math.prod(sizes))} vectors of counts, more than can be "
+            "visited; "
+            "join groups whose sensors differ little"
+        )
     cut = _find_cut(sizes)
     tables = 16 * prior.size * (math.prod(sizes[:cut]) + math.prod(sizes[cut:]) + sum(sizes))
     needed = tables + max(
         law_bytes(law.shape[0], law.shape[3], prior.size, alike=False) for law in laws
     )
-    remedy = "join groups whose sensors differ little"
-    allow_stream(what, "vectors of counts", math.prod(sizes), needed, remedy)
+    if needed > _TABLES:
+        raise InputError(
+            f"{what} need {needed:,} bytes of tables and the limit is {_TABLES:,}; join groups "
+            "whose sensors differ little"
+        )
     return math.prod(sizes)
 
 

@@ -40,7 +40,7 @@ from discreet.problems.constraint import LeakageBudget, Term, constraint_of
 from discreet.problems.outcomes import CHUNK_OUTCOMES, Chunk, in_order
 from discreet.problems.roots import bisect
 from discreet.problems.sensors.counts import deviance, lattice_size, log_factor
-from discreet.problems.sensors.inputs import allow_stream, check_law
+from discreet.problems.sensors.inputs import check_law, count_text
 from discreet.problems.streams.lattice_kernels import (
     Run,
     Tables,
@@ -248,9 +248,20 @@ def _check_size(sensors: int, bins: int, prior: Array) -> int:
             "p_z_given_xy has one bin, so its counts say nothing; give at least two bins"
         )
     size = lattice_size(sensors, bins)
-    what = f"{sensors} sensors with {bins} bins"
+    if size > 1 << 62:
+        raise InputError(
+            f"{sensors} sensors with {bins} bins have {count_text(size)} count vectors, more than "
+            "can be visited; "
+            "take fewer sensors or bins"
+        )
     needed = 16 * prior.size * bins * (sensors + 1)
-    allow_stream(what, "count vectors", size, needed, "take fewer sensors or bins")
+    most = 1 << 29
+    if needed > most:
+        raise InputError(
+            f"{sensors} sensors with {bins} bins need {needed:,} bytes of tables and the limit is "
+            f"{most:,}; "
+            "take fewer sensors or bins"
+        )
     return size
 
 
