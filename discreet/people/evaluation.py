@@ -239,11 +239,15 @@ class Evaluation:
     def rates(self) -> Mapping[Any, Mapping[Any, Limits]]:
         """Return, by group and guess, the probability of the guess for a person of the group."""
         found = self.region
+        return self._by_group(found.rates, found.low, found.high)
+
+    def _by_group(
+        self, estimate: Array, low: Array, high: Array
+    ) -> Mapping[Any, Mapping[Any, Limits]]:
+        """Return limits by group and guess, from arrays [m, n]."""
         return {
             group: {
-                guess: Limits(
-                    float(found.rates[i, j]), float(found.low[i, j]), float(found.high[i, j])
-                )
+                guess: Limits(float(estimate[i, j]), float(low[i, j]), float(high[i, j]))
                 for i, guess in enumerate(self.guesses)
             }
             for j, group in enumerate(self.groups)
@@ -256,17 +260,11 @@ class Evaluation:
         ratio.
         """
         found = self.region
-        parts = zip(
+        return self._by_group(
             _over_largest(found.rates, found.rates),
             _over_largest(found.low, found.high),
             _over_largest(found.high, found.low),
-            strict=True,
         )
-        by_guess = [[Limits(*map(float, each)) for each in zip(*row, strict=True)] for row in parts]
-        return {
-            group: {guess: by_guess[i][j] for i, guess in enumerate(self.guesses)}
-            for j, group in enumerate(self.groups)
-        }
 
     @cached_property
     def shares(self) -> Mapping[Any, Limits]:
