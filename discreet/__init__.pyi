@@ -26,11 +26,11 @@ from .files.records import load_solution as load_solution
 from .files.records import save_problem as save_problem
 from .files.records import save_solution as save_solution
 from .people.classifier import PrivateClassifier as PrivateClassifier
+from .people.counting import evaluate as evaluate
 from .people.deployed import Rule as Rule
 from .people.design import RuleDesign as RuleDesign
 from .people.design import design_rule as design_rule
 from .people.evaluation import Evaluation as Evaluation
-from .people.evaluation import evaluate as evaluate
 from .people.folder import DeployedRule as DeployedRule
 from .people.frontier import PeopleFrontier as PeopleFrontier
 from .people.monitor import Monitor as Monitor

@@ -13,12 +13,13 @@ from discreet.cli import screen
 from discreet.cli.flags import Json, argument, column_names, flag, option
 from discreet.cli.people import Budgets, Confidence, Hide, Measures, Person, by_column, check_column
 from discreet.errors import InputError
-from discreet.people.labels import TOGETHER, unnamed
+from discreet.people.labels import RARE, TOGETHER, unnamed
 from discreet.showing.data import plain
 
 if TYPE_CHECKING:
     from discreet.files.tables import TableStream
     from discreet.people.folder import DeployedRule
+    from discreet.people.secrets import PromiseTerms
 
 Paths = Annotated[
     list[str],
@@ -75,8 +76,8 @@ def evaluate(
     """
     from discreet.files.tables import TableStream
     from discreet.measures.registry import measure_of
-    from discreet.people.evaluation import evaluate as evaluated
-    from discreet.people.secrets import stated_budgets, stated_groups
+    from discreet.people.counting import evaluate as evaluated
+    from discreet.people.secrets import PromiseTerms, promise_of
 
     if len(paths) > 2:
         raise InputError(
@@ -86,13 +87,13 @@ def evaluate(
     table = paths[-1]
     deployed = None
     asked = {}
-    promised = {}
+    promised = PromiseTerms()
     if len(paths) == 2:
         from discreet.people.folder import DeployedRule
 
         deployed = DeployedRule.load(paths[0])
         asked = deployed.about["asked"]
-        promised = stated_budgets(asked)
+        promised = promise_of(deployed)
         hide = hide or asked.get("hide")
         truth = truth or next(iter(asked.get("guess") or ()), None)
     if not hide or truth is None or (guesses is None) == (deployed is None):
@@ -102,7 +103,10 @@ def evaluate(
         )
     given = by_column(leakage, hide, "--leakage", float)
     measures = by_column(measure, hide, "--measure")
-    protected = {name: each for name, each in promised.items() if name in (*hide, TOGETHER)}
+    together = () if {*hide} - {*(asked.get("hide") or ())} else (TOGETHER,)
+    protected = {
+        name: each for name, each in promised.budgets.items() if name in (*hide, *together)
+    }
     own = {name: each.measure for name, each in protected.items()}
     chosen = {name: measure_of(each) for name, each in measures.items()} or own
     budget = given
@@ -121,12 +125,12 @@ def evaluate(
         check_column(table, stream.header, name)
     made, columns = _guess(deployed, stream, person, needed)
     made = columns[guesses] if guesses is not None else made
-    known = None
-    if deployed and hide == asked.get("hide"):
-        known = stated_groups(deployed.rule.groups, promised)
+    known = _covered_groups(promised, asked.get("hide") or [], hide)
     parts: Any = {name: columns[name] for name in hide}
     if len(parts) == 1 and {*given, *chosen} <= {TOGETHER}:
         parts = parts[hide[0]]
+        if hide[0] in known:
+            known = {TOGETHER: known[hide[0]]}
     found = evaluated(
         made,
         None,
@@ -136,6 +140,7 @@ def evaluate(
         confidence=confidence,
         labels=deployed.possible_guesses if deployed else None,
         group_labels=known,
+        groups=known if budget and not given else None,
     )
     known_guesses = [str(guess) for guess in found.guesses]
     if selected is not None and selected not in known_guesses:
@@ -150,6 +155,7 @@ def evaluate(
         "statement": sentence,
         "budget": plain(unnamed(budget)) if budget else None,
         "holds": kept,
+        "left_out": found.left_out,
     }
     screen.show(
         lambda: record | found.to_dict(),
@@ -158,6 +164,22 @@ def evaluate(
     )
     if broken:
         raise typer.Exit(1)
+
+
+def _covered_groups(
+    promised: PromiseTerms, promised_columns: list[str], columns: list[str]
+) -> dict[str, Any]:
+    """The groups that a promise is about, by the columns that are evaluated: those of a column that
+    has its own, all combinations, or of some of the combined columns the values that occur in them.
+    """
+    combined = promised.groups.get(TOGETHER, ())
+    if combined and columns == promised_columns:
+        return {TOGETHER: combined}
+    if not combined or RARE in combined:
+        return {name: promised.groups[name] for name in columns if name in promised.groups}
+    values = zip(*combined, strict=True) if len(promised_columns) > 1 else [combined]
+    by_column = dict(zip(promised_columns, values, strict=True))
+    return {name: tuple(dict.fromkeys(by_column[name])) for name in columns if name in by_column}
 
 
 def _guess(

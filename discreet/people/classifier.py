@@ -25,6 +25,7 @@ from discreet.errors import InputError, InputWarning
 from discreet.measures.measure import Measure
 from discreet.measures.registry import measure_of
 from discreet.numerics.double_double import Array
+from discreet.people.counting import evaluate
 from discreet.people.deployed import NEEDS_IDS, Rule
 from discreet.people.design import (
     Labels,
@@ -36,7 +37,7 @@ from discreet.people.design import (
     people_problem,
 )
 from discreet.people.estimator import TwoClassifiers
-from discreet.people.evaluation import Evaluation, evaluate
+from discreet.people.evaluation import Evaluation
 from discreet.people.folder import Column, feeds, record_ids
 from discreet.people.frontier import PeopleFrontier, frontier_of, steps_of, units_of
 from discreet.people.labels import (

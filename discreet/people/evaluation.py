@@ -16,18 +16,16 @@ Source: docs/theory.md, section 23.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.checks import as_numbers, check_columns, loss_table
 from discreet.errors import InputError
 from discreet.lazy import cached_property
 from discreet.measures.each_guess import LocalDifferentialPrivacy
 from discreet.measures.measure import Measure, Scope
-from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.measures.region import Region
 from discreet.measures.registry import CONDITIONAL, MEASURES, OF_PEOPLE, measure_of
 from discreet.numerics.double_double import Array
@@ -37,18 +35,10 @@ from discreet.people.labels import (
     TOGETHER,
     about,
     by_name,
-    column,
-    columns_of,
-    encode_groups,
-    encode_labels,
-    groups,
 )
 from discreet.people.places import Lottery, upper_limit
 from discreet.people.region import binomial_limits, region_of
-from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.frames import Codes
-from discreet.problems.samples import each_secret
 from discreet.showing.data import plain
 from discreet.showing.figures import Figure, Series
 from discreet.showing.notebook import card, frame
@@ -56,12 +46,6 @@ from discreet.showing.values import Table
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-OTHER = "any other guess"
-"""Label of all guesses that were not seen, used if a single guess was seen and the rule is not
-known to be constant.
-"""
 
 
 @dataclass(frozen=True)
@@ -99,6 +83,8 @@ class Evaluation:
     asymptotic   True if `at_most` is asymptotic, which is smaller but needs many people
     lottery      the lottery that dilutes the rule, or None
     before       the evaluation of the rule without its lottery, or None
+    left_out     number of people who were left out, since their groups are not those that the
+                 evaluation is about
     """
 
     confidence: float
@@ -114,6 +100,7 @@ class Evaluation:
     asymptotic: bool = False
     lottery: Lottery | None = None
     before: Evaluation | None = None
+    left_out: int = 0
 
     @cached_property
     def table(self) -> Array:
@@ -173,6 +160,7 @@ class Evaluation:
                 losses=losses[None],
                 secrets={},
                 before=before.get(truth),
+                left_out=0,
             )
             for truth, table, losses in facts
             if table.any()
@@ -251,11 +239,15 @@ class Evaluation:
     def rates(self) -> Mapping[Any, Mapping[Any, Limits]]:
         """Return, by group and guess, the probability of the guess for a person of the group."""
         found = self.region
+        return self._by_group(found.rates, found.low, found.high)
+
+    def _by_group(
+        self, estimate: Array, low: Array, high: Array
+    ) -> Mapping[Any, Mapping[Any, Limits]]:
+        """Return limits by group and guess, from arrays [m, n]."""
         return {
             group: {
-                guess: Limits(
-                    float(found.rates[i, j]), float(found.low[i, j]), float(found.high[i, j])
-                )
+                guess: Limits(float(estimate[i, j]), float(low[i, j]), float(high[i, j]))
                 for i, guess in enumerate(self.guesses)
             }
             for j, group in enumerate(self.groups)
@@ -268,17 +260,11 @@ class Evaluation:
         ratio.
         """
         found = self.region
-        parts = zip(
+        return self._by_group(
             _over_largest(found.rates, found.rates),
             _over_largest(found.low, found.high),
             _over_largest(found.high, found.low),
-            strict=True,
         )
-        by_guess = [[Limits(*map(float, each)) for each in zip(*row, strict=True)] for row in parts]
-        return {
-            group: {guess: by_guess[i][j] for i, guess in enumerate(self.guesses)}
-            for j, group in enumerate(self.groups)
-        }
 
     @cached_property
     def shares(self) -> Mapping[Any, Limits]:
@@ -377,7 +363,7 @@ class Evaluation:
         each column, it states whether the budget is kept.
         """
         sure = self.sure
-        counted = f"({self.people:,} people)"
+        counted = f"({self.people:,} people){self._omitted}"
         errs = f"errs between {self.error.low:.4g} and {self.error.high:.4g}"
         parts = [("", self, np.inf)] if budget is None else self.under(budget)
         at_most = " and ".join(
@@ -422,6 +408,16 @@ class Evaluation:
         return (
             f"holds exactly for this cohort of {self.people:,} people: {made} leak {leaked}"
             f"{asked}, and err {self.error.estimate:.4g}; nothing is said about other people"
+            f"{self._omitted}"
+        )
+
+    @property
+    def _omitted(self) -> str:
+        """Return how many people were left out, and why, as the end of a sentence."""
+        if not self.left_out:
+            return ""
+        return (
+            f"; {self.left_out:,} people were left out, since the promise is not about their groups"
         )
 
     @property
@@ -477,6 +473,8 @@ class Evaluation:
                 for group, row in self.rates.items()
             ],
         }
+        if self.left_out:
+            found["left_out"] = self.left_out
         if self.secrets:
             found["secrets"] = {str(name): each.to_dict() for name, each in self.secrets.items()}
         named: dict[str, Any] = plain(found)
@@ -557,156 +555,6 @@ class Evaluation:
         )
 
 
-def evaluate(
-    rule_or_predictions: Any,
-    X: Any = None,
-    y: Any = None,
-    *,
-    sensitive_features: Any,
-    measure: str | Measure | Mapping[Any, str | Measure] = "mutual-information",
-    confidence: float = 0.95,
-    labels: Sequence[Any] | None = None,
-    group_labels: Sequence[Any] | Mapping[Any, Sequence[Any]] | None = None,
-    loss_matrix: Any = None,
-    soft: bool = False,
-    asymptotic: bool = False,
-    ids: Any = None,
-) -> Evaluation:
-    """Measure what a fixed rule does to people who were not used to make it.
-
-    rule_or_predictions  anything with `predict`, which is called with X; or the guesses of these
-                         people; or, for a rule that randomises, the probabilities of their guesses
-                         [people, guesses]
-    X                    the rule's input for each person (a tuple: several arguments); ignored if
-                         predictions are given
-    y                    the truth for each person
-    sensitive_features   the group of each person. With several columns, groups are combinations of
-                         values, and `secrets` has the evaluation of each column. A missing value is
-                         a group of its own
-    measure              measure of `leakage`, by name or as an object of `discreet.measures`; or a
-                         mapping with one for each sensitive column, and mutual information for
-                         their combinations
-    labels               the guesses in the order of the columns of probabilities, or further
-                         guesses that the rule may make. By default every value of y and every guess
-                         that was seen; if a single guess was seen, all others count as one guess
-                         that was not seen, `OTHER`
-    group_labels         groups of the population, even if none of these people belongs to one; or a
-                         mapping with the values of each sensitive column
-    loss_matrix          loss of guess i' when the truth is i, in the order of the guesses; 0/1 by
-                         default
-    asymptotic           base the upper limit (`at_most`, `holds`) on a likelihood ratio, which is
-                         smaller but needs many people. Only mutual information has such a limit; if
-                         a guess and a group rarely occur together, the exact limit is used
-    ids                  an integer or a text for each person, which determines the coins of a rule
-                         that takes ids
-    soft                 call `predict_proba` of the rule for the probabilities of its guesses, as
-                         defined by `Rule` and `PrivateClassifier`; no coin is tossed. Other
-                         classifiers return probabilities of the truth instead
-
-    A guess that was not seen has limits like any other. Only a rule that is known to be constant
-    leaks exactly nothing: one with a single entry in `possible_guesses` or in `labels`. Raises
-    InputError.
-    """
-    level = check_confidence(confidence)
-    parts = columns_of(sensitive_features)
-    names = [str(name) for name, _ in parts]
-    measures = dict(by_name(measure))
-    chosen = measure_of(measures.pop(TOGETHER, MUTUAL_INFORMATION))
-    own_measures = each_secret(measures, names, "measure", every=False)
-    labelled = dict(by_name(group_labels))
-    named = tuple(labelled.pop(TOGETHER, None) or ())
-    own_labels = each_secret(labelled, names, "group_labels", every=False)
-    guesses: Any = rule_or_predictions
-    known = (
-        tuple(labels)
-        if labels is not None
-        else tuple(getattr(rule_or_predictions, "possible_guesses", ()))
-    )
-    truth = column(y, "y")
-    if soft:
-        guesses, known = _state_guesses(rule_or_predictions, X, known)
-    elif hasattr(rule_or_predictions, "predict"):
-        asked = _arguments(X)
-        if ids is None and len(asked) == 1 and getattr(rule_or_predictions, "needs_ids", False):
-            ids = np.arange(len(truth))  # a separate coin for each person
-        coins = {} if ids is None else {"ids": ids}
-        guesses = rule_or_predictions.predict(*asked, **coins)
-    joined = groups(sensitive_features)
-    found_groups, codes = encode_groups(joined, "sensitive_features", named)
-    known, weights, counted = _guesses(guesses, truth, known)
-    for what, found in (("the guesses", weights.shape[0]), ("sensitive_features", len(codes))):
-        if found != len(truth):
-            raise InputError(
-                f"there are {found} entries of {what} and {len(truth)} of y; give "
-                "one for each person"
-            )
-    if not len(truth):
-        raise InputError("there are no people; give at least one")
-    if len(found_groups) < 2:
-        raise InputError(
-            f"all {len(truth)} people are of one group, of whom no guess can say more; give "
-            "people of every group, or name "
-            "the others with group_labels="
-        )
-    truths, true_codes = encode_labels(truth, "y", known)
-    losses = _losses(loss_matrix, len(truths), len(known))
-
-    def evaluation(
-        labels: tuple[Any, ...],
-        codes: Codes,
-        secrets: Mapping[Any, Evaluation],
-        several: tuple[Any, ...] = (),
-    ) -> Evaluation:
-        tables = _tables(weights, true_codes, len(truths), codes, len(labels))
-        return Evaluation(
-            level,
-            chosen,
-            known,
-            labels,
-            truths,
-            tables,
-            losses,
-            counted,
-            secrets,
-            several,
-            asymptotic,
-        )
-
-    alone = {}
-    for place, (name, part) in enumerate(parts):
-        known_labels = own_labels[place] or _values(named, place, len(parts))
-        own, own_codes = encode_groups(part, f"sensitive_features {name!r}", tuple(known_labels))
-        if len(own) > 1:
-            alone[name] = replace(
-                evaluation(own, own_codes, {}),
-                measure=_measure(own_measures[place], chosen, len(own)),
-            )
-    return evaluation(
-        found_groups, codes, alone, tuple(name for name, _ in parts) if len(parts) > 1 else ()
-    )
-
-
-def _measure(own: Any, together: Measure, values: int) -> Measure:
-    """Return the measure for one column: its own, that of the combinations, or mutual information
-    if neither applies.
-    """
-    if own is not None:
-        return measure_of(own).on(np.arange(values), values)
-    try:
-        return together.on(np.arange(values), values)
-    except InputError:  # a gain about combinations does not define one about a column
-        return MUTUAL_INFORMATION
-
-
-def _values(labels: tuple[Any, ...], place: int, columns: int) -> tuple[Any, ...]:
-    """Return the values of one column from the labels of groups, which are values of it or
-    combinations.
-    """
-    if columns == 1:
-        return labels
-    return tuple(dict.fromkeys(each[place] for each in labels if each != RARE))
-
-
 def unit_of(found: Evaluation) -> str:
     """Return the unit of the evaluation's leakage after a space; empty if it has no unit."""
     return f" {found.measure.unit}".rstrip()
@@ -730,86 +578,3 @@ def _over_largest(own: Array, others: Array) -> Array:
     apart = np.where(np.eye(own.shape[1], dtype=np.bool_), 0.0, others[:, None, :]).max(axis=2)
     largest = np.maximum(own, apart)
     return np.asarray(np.divide(own, largest, out=np.ones_like(own), where=largest > 0.0))
-
-
-def _arguments(table: Any) -> tuple[Any, ...]:
-    """Return the arguments of `predict`: several, or one table."""
-    return table if isinstance(table, tuple) else (table,)
-
-
-def _state_guesses(rule: Any, table: Any, known: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """Return the probabilities with which a rule makes its guesses, with their labels; a single
-    certain guess is returned as a label.
-    """
-    made = getattr(rule, "guesses", getattr(rule, "classes_", None))
-    if not hasattr(rule, "predict_proba") or made is None:
-        raise InputError(
-            "soft=True asks a rule for predict_proba, which this one lacks; give a "
-            "rule, or leave soft= out"
-        )
-    labels = tuple(made.tolist() if hasattr(made, "tolist") else made)
-    found = np.asarray(rule.predict_proba(*_arguments(table)))
-    if len(known) == 1 < len(labels):
-        place = labels.index(known[0])
-        if (found[:, place] == 1.0).all():
-            return [known[0]] * len(found), known
-    return found, labels
-
-
-def _guesses(
-    guesses: Any, truth: Any, known: tuple[Any, ...]
-) -> tuple[tuple[Any, ...], Array, bool]:
-    """Return the labels of the guesses, the probability of each [people, m], and whether they are
-    certain.
-    """
-    if getattr(guesses, "ndim", 1) == 2 and np.shape(guesses)[1] > 1:
-        weights = as_numbers(guesses, "the probabilities of the guesses", "[people, guesses]")
-        found = known or encode_labels(truth, "y")[0]
-        if len(found) != weights.shape[1]:
-            raise InputError(
-                f"the probabilities have {weights.shape[1]} columns and there are {len(found)} "
-                "labels; "
-                "give labels= in the order of the columns"
-            )
-        if not (weights >= 0.0).all():
-            raise InputError(
-                "a probability of a guess is negative or not a number; give numbers from 0 to 1"
-            )
-        check_columns(weights.T, "the probabilities of the guesses, transposed")
-        return found, np.minimum(weights, 1.0), False
-    made = column(guesses, "the guesses")
-    found, codes = encode_labels(made, "the guesses", known or encode_labels(truth, "y")[0])
-    if len(found) == 1 and not known:
-        found = (*found, OTHER)
-    return found, np.asarray(np.equal.outer(codes, np.arange(len(found))), dtype=np.float64), True
-
-
-def _tables(weights: Array, truths: Codes, values: int, codes: Codes, n: int) -> Array:
-    """Return the number of people of each truth and group who got each guess [truths, m, n], or
-    sums of probabilities.
-    """
-    cell = truths * n + codes
-    m = weights.shape[1]
-    sums = np.array(
-        [np.bincount(cell, weights=column, minlength=values * n) for column in weights.T]
-    )
-    people = np.bincount(cell, minlength=values * n)
-    # rounding may have changed the last digit
-    sums = np.where(np.abs(sums - np.round(sums)) < 1e-9, np.round(sums), sums)
-    sums = sums * (people / np.where(people > 0, sums.sum(axis=0), 1.0))
-    return np.asarray(sums.reshape(m, values, n).swapaxes(0, 1))
-
-
-def _losses(loss_matrix: Any, values: int, m: int) -> Array:
-    """Return the loss of guess i when the truth is k [truths, m]; the first truths are the
-    guesses.
-    """
-    if loss_matrix is None:
-        return 1.0 - np.eye(values, m)
-    matrix = loss_table(loss_matrix, values)
-    if matrix.shape[1] != m:
-        raise InputError(
-            f"loss_matrix has {matrix.shape[1]} columns and there are {m} guesses; "
-            "give one for each guess"
-        )
-    return matrix

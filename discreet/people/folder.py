@@ -82,7 +82,8 @@ class Column:
         part = table[next(name for name in table if str(name) == self.name)]
         if self.kind == "texts":
             texts = np.empty((len(part), 1), dtype=object)
-            texts[:, 0] = [as_text(value) for value in part.tolist()]
+            values = part.tolist()
+            texts[:, 0] = [each if type(each) is str else as_text(each) for each in values]
             return texts
         numbers = numbers_of(part)
         if numbers is None:
@@ -308,4 +309,7 @@ def record_ids(seen: Mapping[str, NDArray[Any]], key: str) -> NDArray[np.int64]:
 def _words(cells: NDArray[Any], key: str) -> Array:
     if cells.dtype.kind == "f":
         return np.where(np.isnan(cells), np.nan, cells + 0.0)
-    return coins(cells[:, 0], key)[:, None]
+    texts = cells[:, 0].tolist()
+    place = {text: k for k, text in enumerate(dict.fromkeys(texts))}
+    index = np.array([place[text] for text in texts], dtype=np.intp)
+    return coins(objects(place), key)[index, None]

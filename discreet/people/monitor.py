@@ -30,7 +30,7 @@ from discreet.people.extremes import leakage_of, limits_of, lowest_of
 from discreet.people.labels import TOGETHER, about, by_name, column, columns_of, known_codes
 from discreet.people.labels import groups as joined_groups
 from discreet.people.published import FEWEST
-from discreet.people.secrets import stated_budgets, stated_groups
+from discreet.people.secrets import promise_of, within
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.frames import Codes
 from discreet.showing.data import plain
@@ -72,9 +72,11 @@ class Watched:
         """Return the region that contains the law at all times, except with this probability."""
         return anytime_region(self.counts, self.stated, level, len(self.truths))
 
-    def report(self, level: float) -> dict[str, Any]:
+    def report(self, level: float, seen: int) -> dict[str, Any]:
         """Return what the records show about the leakage, with limits that hold at all times
         together.
+
+        seen: number of all records, also of people whom the promise is not about
         """
         region = self.region(level)
         low, high = limits_of(self.measure, region)
@@ -86,6 +88,12 @@ class Watched:
             f"{raised}: by {records:,}, the guess leaks at least {low:.4g} and at most "
             f"{high:.4g}{about(self.name)}; promised is {self.budget}"
         )
+        if left_out := seen - records:
+            others = "groups or truths" if self.measure.conditional else "groups"
+            statement += (
+                f"; {left_out:,} records were left out, since the promise is not about their "
+                f"{others}"
+            )
         return {
             "statement": statement,
             "name": self.name,
@@ -93,6 +101,7 @@ class Watched:
             "budget": self.budget.amount,
             "leakage": plain(Limits(estimate, low, high)),
             "records": records,
+            "left_out": left_out,
             "alarm": self.alarm,
         }
 
@@ -147,29 +156,30 @@ class Monitor:
         self.alpha = positive(alpha, "alpha", most=0.5)
         self.records = 0
         tables: Mapping[str, Any] = {}
+        promised = promise_of(rule)
+        budgets = promised.budgets
         rule = getattr(rule, "rule", rule)
-        if hasattr(rule, "document"):
-            facts = rule.document["about"]
-            budgets = stated_budgets(facts.get("asked") or {})
-            groups = stated_groups(rule.groups, budgets)
-            people = facts.get("people") or {}
-            records = {TOGETHER: people, **people.get("secrets", {})}
-            tables = {name: records.get(name, {}).get("table") for name in budgets}
-            guesses, truths = rule.guesses, rule.truths
-        elif hasattr(rule, "budgets_"):
-            budgets, groups = rule.budgets_, rule.hidden_
-            guesses = truths = rule.classes_.tolist()
-            shown = rule.evaluation_
-            tables = {} if shown is None else {name: shown.each[name].table for name in budgets}
-        else:
+        if not budgets:
             budgets = {
                 name: each if isinstance(each, LeakageBudget) else LeakageBudget(each)
                 for name, each in by_name(rule).items()
             }
+        elif hasattr(rule, "document"):
+            groups = promised.groups
+            guesses, truths = rule.guesses, rule.truths
+            people = rule.document["about"].get("people") or {}
+            records = {TOGETHER: people, **people.get("secrets", {})}
+            tables = {name: records.get(name, {}).get("table") for name in budgets}
+        else:
+            groups = promised.groups
+            guesses = truths = rule.classes_.tolist()
+            shown = rule.evaluation_
+            tables = {} if shown is None else {name: shown.each[name].table for name in budgets}
         if guesses is None or groups is None:
             raise InputError("budgets are watched with guesses= and groups=; give both")
         self.guesses = tuple(guesses)
         labels = by_name(groups)
+        self._covered = {str(name): labels[name] for name in budgets if labels.get(name)}
         self.watched = tuple(
             _watched(str(name), budget, self.guesses, labels.get(name), truths, tables.get(name))
             for name, budget in budgets.items()
@@ -196,6 +206,7 @@ class Monitor:
                 f"cannot make; it guesses {', '.join(map(repr, self.guesses))}"
             )
         parts = {str(name): values for name, values in columns_of(sensitive_features)}
+        inside = within(sensitive_features, self._covered)
         more = []
         for each in self.watched:
             if each.name != TOGETHER and each.name not in parts:
@@ -205,8 +216,9 @@ class Monitor:
             values = parts[each.name] if each.name else joined_groups(sensitive_features)
             places = each.places(values, truth)
             _check_length(places, "sensitive_features", len(made))
-            cells = np.where(places < 0, 0, made * each.counts.shape[1] + places)
-            sums = np.bincount(cells, weights=places >= 0, minlength=each.counts.size)
+            counted = inside & (places >= 0)
+            cells = made[counted] * each.counts.shape[1] + places[counted]
+            sums = np.bincount(cells, minlength=each.counts.size)
             more.append(sums.reshape(each.counts.shape))
         self.records += len(made)
         for each, counts in zip(self.watched, more, strict=True):
@@ -231,7 +243,7 @@ class Monitor:
         """Return what is known so far, as plain values: whether there was an alarm, and the
         leakage, with limits that hold at all times together with probability 1 − alpha.
         """
-        promises = [each.report(self.level) for each in self.watched]
+        promises = [each.report(self.level, self.records) for each in self.watched]
         return {
             "statement": ". ".join(each["statement"] for each in promises),
             "alarm": self.alarm,

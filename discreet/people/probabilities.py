@@ -319,8 +319,9 @@ def _kind(part: Any) -> str:
     if numbers_of(part) is not None:
         return "numbers"
     values = part.cat.categories.tolist() if name == "CategoricalDtype" else part.tolist()
-    names = {type(value).__name__ for value in values}
-    alike = all(isinstance(value, str) or is_missing(value) for value in values)
+    names = {each.__name__ for each in set(map(type, values))}
+    others = [value for value in values if type(value) is not str]
+    alike = all(isinstance(value, str) or is_missing(value) for value in others)
     if name == "CategoricalDtype":
         alike = alike or len(names) == 1
     return "labels" if alike and names.isdisjoint({"NAType", "NaTType"}) else "mixed"

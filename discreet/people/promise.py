@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.lazy import cached_property
 from discreet.people.deployed import Rule
 from discreet.people.design import RuleDesign, diluted_rule, each_secret_of
 from discreet.people.evaluation import Evaluation, Limits
@@ -108,20 +109,25 @@ class Promise:
     taken    the last rule that passed, or the next one, diluted; None if only a constant guess is
              shown to keep the budgets
     tried    all rules without dilution, in the order of the ladder; the last may not have passed
-    leasts   approximately the smallest budgets that could pass: the limits for guesses that are
-             independent of the group
     """
 
     budgets: Budgets
     confidence: float
     taken: PeoplePoint | None
     tried: tuple[PeoplePoint, ...]
-    leasts: Mapping[Any, float]
 
     @property
     def budget(self) -> LeakageBudget | Budgets:
         """The budgets by name, or the only one if it is about all sensitive columns together."""
         return unnamed(self.budgets)
+
+    @cached_property
+    def leasts(self) -> Mapping[Any, float]:
+        """Return approximately the smallest budgets that could pass: the limits for guesses that
+        are independent of the group.
+        """
+        first = self.tried[0].people
+        return {name: _independent_limit(first.each[name]) for name in self.budgets}
 
     @property
     def least(self) -> float | Mapping[Any, float]:
@@ -202,8 +208,7 @@ def try_ladder(
         taken = step
         if made.is_plain:
             break
-    leasts = {name: _independent_limit(tried[0].people.each[name]) for name in budgets}
-    return Promise(budgets, tried[0].people.confidence, taken, tuple(tried), leasts)
+    return Promise(budgets, tried[0].people.confidence, taken, tuple(tried))
 
 
 def _beginning(
@@ -227,7 +232,7 @@ def _beginning(
     least = error(rung)
     if least >= design(LADDER[rung]).constant_error:
         return 0
-    for stride in (_STRIDE, -_STRIDE):
+    for stride in (-_STRIDE, _STRIDE):  # usually the best is below the requested budget
         while 0 <= rung + stride < len(LADDER) and (other := error(rung + stride)) < least:
             rung, least = rung + stride, other
         if rung != whole:

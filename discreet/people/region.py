@@ -131,11 +131,18 @@ def odds_limits(tables: Array, level: float) -> Array:
     Given the margins, the first entry has Fisher's noncentral law. −inf and inf if the margins
     leave no room below or above.
     """
-    law = Fisher.of(tables)
+    law = Fisher.of(np.concatenate([tables, tables]))  # lower ends, then upper ends
     (a, b), (c, d) = tables.transpose(1, 2, 0)
-    large = np.full(len(tables), 750.0)
-    low = bisect(lambda t: law.tails(t)[1] <= 0.5 * level, -large, large)[0]
-    high = bisect(lambda t: law.tails(t)[0] > 0.5 * level, -large, large)[1]
+    count = len(tables)
+
+    def before(log_odds: Array) -> NDArray[np.bool_]:
+        below, above = law.tails(log_odds)
+        return np.concatenate([above[:count] <= 0.5 * level, below[count:] > 0.5 * level])
+
+    large = np.full(2 * count, 750.0)
+    starts, ends = bisect(before, -large, large)
+    low = starts[:count]
+    high = ends[count:]
     return np.column_stack(
         [np.where(a * d == 0.0, -np.inf, low), np.where(b * c == 0.0, np.inf, high)]
     )

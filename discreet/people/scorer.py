@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.errors import InputError
 from discreet.measures.measure import Measure
-from discreet.people.evaluation import evaluate
+from discreet.people.counting import evaluate
 
 
 def leakage_scorer(

@@ -7,10 +7,11 @@ to the form for several secrets.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.checks import brief, positive
 from discreet.errors import InputError
@@ -27,6 +28,7 @@ from discreet.people.labels import (
     encode_groups,
     encode_labels,
     groups,
+    known_codes,
 )
 from discreet.problems.constraint import LeakageBudget, measure_asked
 from discreet.problems.frames import Codes
@@ -176,18 +178,40 @@ def join_rare(secrets: Secrets, fitted: Codes, rare: str, least: int) -> Secrets
     return found
 
 
-def stated_budgets(asked: Mapping[str, Any]) -> dict[Any, LeakageBudget]:
-    """The budgets that the file of a rule states, by sensitive column."""
-    measures = by_name(asked.get("measure"))
-    return {
+@dataclass(frozen=True)
+class PromiseTerms:
+    """What a rule promises: a budget about each sensitive column, and the groups that it is about;
+    nothing if it promises nothing.
+    """
+
+    budgets: Mapping[Any, LeakageBudget] = field(default_factory=dict)
+    groups: Mapping[Any, Labels] = field(default_factory=dict)
+
+    @property
+    def bound(self) -> bool:
+        """True if a budget is finite."""
+        return not all(each.oblivious for each in self.budgets.values())
+
+
+def promise_of(rule: Any) -> PromiseTerms:
+    """Return the promise of a `DeployedRule`, a `Rule` or a fitted `PrivateClassifier`; nothing is
+    promised by anything else.
+    """
+    if hasattr(rule, "budgets_"):
+        return PromiseTerms(rule.budgets_, rule.hidden_)
+    rule = getattr(rule, "rule", rule)
+    asked = rule.document["about"].get("asked") if hasattr(rule, "document") else None
+    if not asked:
+        return PromiseTerms()
+    measures = by_name(asked["measure"])
+    budgets = {
         name: LeakageBudget(np.inf if amount is None else amount, measure_of(measures[name]))
-        for name, amount in by_name(asked.get("budget")).items()
+        for name, amount in by_name(asked["budget"]).items()
     }
+    return PromiseTerms(budgets, _stated_groups(rule.groups, budgets))
 
 
-def stated_groups(
-    labels: Labels, budgets: Mapping[Any, LeakageBudget]
-) -> dict[Any, tuple[Any, ...]]:
+def _stated_groups(labels: Labels, budgets: Mapping[Any, LeakageBudget]) -> dict[Any, Labels]:
     """Return the groups that each budget of a rule is about, from the names of its columns
     (`design.group_labels`).
     """
@@ -198,6 +222,19 @@ def stated_groups(
         group = label if alone else label[-1]
         found[name][tuple(group) if isinstance(group, list) else group] = None
     return {name: tuple(each) for name, each in found.items()}
+
+
+def within(values: Any, about: Mapping[Any, Sequence[Any]]) -> NDArray[np.bool_]:
+    """Return True for the people [people] whose groups are among these in every column that has
+    any; columns that `values` lacks do not count.
+    """
+    joined = groups(values)
+    parts = {TOGETHER: joined, **{str(name): part for name, part in columns_of(values)}}
+    inside = np.ones(len(joined), dtype=bool)
+    for name, labels in about.items():
+        if str(name) in parts:
+            inside &= known_codes(parts[str(name)], "sensitive_features", labels) >= 0
+    return inside
 
 
 def codes_of(values: Any, secrets: Mapping[Any, Labels]) -> dict[Any, Codes]:

@@ -33,6 +33,7 @@ def test_it_prints_the_numbers_of_evaluate(people):
         "statement": expected.statement(),
         "budget": None,
         "holds": None,
+        "left_out": 0,
         **expected.to_dict(),
     }
     assert record["groups"] == ["f", "m", "None"] or set(record["groups"]) == {"f", "m", "None"}

@@ -388,6 +388,71 @@ def test_a_group_that_nobody_named_belongs_to_the_rare_ones(place, tmp_path, hid
     assert [len(each["groups"]) for each in record.get("secrets", {}).values()] in ([], [5, 2])
 
 
+def test_people_to_whom_nothing_was_promised_break_no_promise(place, tmp_path):
+    """A third group, all of whom are old, is no part of a promise about f and m."""
+    text = (place / "others.csv").read_text(encoding="utf-8")
+    table = tmp_path / "others.csv"
+    strangers = [f"{900 + k},79,cook,x,{k % 2},high" for k in range(300)]
+    table.write_text(text + "\n".join(strangers) + "\n", encoding="utf-8")
+    alone = json.loads(run(f"evaluate {place / 'rule'} {place / 'others.csv'} --json").stdout)
+    found = run(f"evaluate {place / 'rule'} {table} --json")
+    assert found.exit_code == 0, found.stdout
+    record = json.loads(found.stdout)
+    why = "300 people were left out, since the promise is not about their groups"
+    assert record["statement"] == f"{alone['statement']}; {why}"
+    assert (alone["left_out"], record["left_out"]) == (0, 300)
+    assert record["groups"] == ["f", "m"]
+    assert record["table"] == alone["table"]
+    assert why in " ".join(run(f"evaluate {place / 'rule'} {table}").stdout.split())
+    cohort = json.loads(run(f"evaluate {place / 'rule'} {table} --cohort --json").stdout)
+    assert cohort["statement"].endswith(why)
+    # A budget of one's own is about everybody in the table, as guesses without a rule are.
+    own = json.loads(run(f"evaluate {place / 'rule'} {table} --leakage 0.1 --json").stdout)
+    assert own["statement"].startswith("broken for people")
+    assert (own["people"], own["groups"], own["left_out"]) == (900, ["f", "m", "x"], 0)
+    nobody = tmp_path / "nobody.csv"
+    nobody.write_text(text.splitlines()[0] + "\n" + "\n".join(strangers) + "\n", encoding="utf-8")
+    assert "none of the 300 people" in refused(f"evaluate {place / 'rule'} {nobody}")
+
+
+@pytest.mark.parametrize("how", ["--rare exclude --rare-below 60", "--groups sex=f,m"])
+def test_a_promise_about_two_columns_is_about_people_who_are_within_both(place, tmp_path, how):
+    rows = [*csv.DictReader((place / "people.csv").read_text(encoding="utf-8").splitlines())]
+    for row in rows[::25]:
+        row["sex"] = "x"
+    table = tmp_path / "people.csv"
+    with table.open("w", newline="", encoding="utf-8") as stream:
+        made = csv.DictWriter(stream, rows[0])
+        made.writeheader()
+        made.writerows(rows)
+    rule = tmp_path / "rule"
+    asked = f"{ASKED} --hide south --leakage sex=0.3 --leakage south=0.3 {how}"
+    fitted = run(f"fit {table} {asked} --out {rule}")
+    assert fitted.exit_code == 0, fitted.stderr
+    for hide in ("", "--hide south --hide sex"):
+        record = json.loads(run(f"evaluate {rule} {table} {hide} --json").stdout)
+        assert (record["people"], record["left_out"]) == (864, 36)
+        assert {*record["secrets"]["sex"]["groups"]} == {"f", "m"}
+
+
+def test_a_promise_about_combinations_is_about_their_values_in_each_column(place, tmp_path):
+    text = (place / "others.csv").read_text(encoding="utf-8")
+    table = tmp_path / "others.csv"
+    strangers = [f"{900 + k},79,cook,x,{k % 2},high" for k in range(300)]
+    table.write_text(text + "\n".join(strangers) + "\n", encoding="utf-8")
+    rule = tmp_path / "rule"
+    asked = f"{ASKED} --hide south --leakage 0.3 --out {rule}"
+    assert run(f"fit {place / 'people.csv'} {asked}").exit_code == 0
+    for hide, left_out in (("", 300), ("--hide sex", 300), ("--hide south", 0)):
+        found = run(f"evaluate {rule} {table} {hide} --json")
+        assert found.exit_code == 0, found.stdout
+        record = json.loads(found.stdout)
+        assert (record["people"], record["left_out"]) == (900 - left_out, left_out)
+        assert record["budget"] == 0.3
+    other = json.loads(run(f"evaluate {rule} {table} --hide job --json").stdout)
+    assert other["budget"] is None
+
+
 def test_plan_says_how_many_people_a_promise_needs():
     found = run("plan --leakage 0.05 --measure parity-difference --groups 0.8,0.2 --json")
     needed = json.loads(found.stdout)["calibration_people"]

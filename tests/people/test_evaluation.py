@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import discreet as ds
 from discreet.measures.registry import measure_of
+from discreet.people.counting import OTHER
 from discreet.people.design import Labels, constant_rule
-from discreet.people.evaluation import OTHER
 from discreet.people.extremes import leakage_of
 from discreet.people.places import Lottery
 from discreet.people.published import published, published_leakage

@@ -121,6 +121,19 @@ def test_groups_that_the_promise_is_not_about_are_left_out():
     watch.update(["f", "x", None, "m"], ["no", "yes", "yes", "no"])
     found = watch.report()
     assert (found["records"], found["promises"][0]["records"]) == (4, 2)
+    assert found["promises"][0]["left_out"] == 2
+    assert (
+        "2 records were left out, since the promise is not about their groups"
+        in (found["statement"])
+    )
+
+
+def test_promises_about_two_columns_are_about_people_who_are_within_both():
+    groups = {"sex": GROUPS, "old": ("no", "yes")}
+    watch = ds.Monitor({"sex": 0.01, "old": 0.01}, guesses=GUESSES, groups=groups)
+    hidden = {"sex": ["f", "x", "m", "m"], "old": ["no", "yes", "perhaps", "yes"]}
+    watch.update(hidden, ["no", "yes", "yes", "no"])
+    assert [each["records"] for each in watch.report()["promises"]] == [2, 2]
 
 
 def test_what_cannot_be_counted_is_refused_and_changes_nothing():

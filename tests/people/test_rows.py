@@ -138,6 +138,28 @@ def test_a_rule_does_not_tell_how_few_people_of_a_group_got_a_guess():
     assert f"{exact:.4g}" not in private.rule_.text
 
 
+def test_an_evaluation_of_a_rule_is_about_whom_its_promise_is_about():
+    table, truth, group = population(600)
+    private = classifier(groups=["f", "m"]).fit(table, truth, sensitive_features=group)
+    group[:90] = "x"
+    found = ds.evaluate(private, table, truth, sensitive_features=group)
+    assert (found.groups, found.people, found.left_out) == (("f", "m"), 510, 90)
+    why = "90 people were left out, since the promise is not about their groups"
+    for sentence in (found.statement(0.1), found.statement(1e-9), found.cohort_statement(0.1)):
+        assert sentence.endswith(why)
+    assert found.to_dict()["left_out"] == 90
+    every = ds.evaluate(private.predict(table), None, truth, sensitive_features=group)
+    assert (every.groups, every.left_out) == (("f", "m", "x"), 0)
+    named = ds.evaluate(
+        private.predict(table), None, truth, sensitive_features=group, groups=["f", "m"]
+    )
+    assert (named.table == found.table).all()
+    plain = classifier(budget=None).fit(table, truth)
+    assert ds.evaluate(plain, table, truth, sensitive_features=group).people == 600
+    with pytest.raises(ds.InputError, match="none of the 600 people"):
+        ds.evaluate(private, table, truth, sensitive_features=table[:, 1] > 0)
+
+
 def test_of_several_columns_each_has_its_groups():
     table, truth, group = population(600)
     hidden = {"sex": group, "old": (table[:, 1] > 0).astype(int)}
