@@ -229,7 +229,7 @@ def test_a_docstring_keeps_its_columns_parameters_and_code(tools):
     ("body", "said"),
     [
         ('<a href="b.html">b</a>', "links to b.html, which does not exist"),
-        ('<a href="#there">b</a>', "there is no such anchor"),
+        ('<a href="#there">b</a>', "the page has no such anchor"),
         ('<script src="https://example.org/x.js"></script>', "from elsewhere"),
         ('<img src="//example.org/x.png">', "from elsewhere"),
         ("<p>$$x$$</p>", "of a formula"),
