@@ -125,7 +125,7 @@ def test_audit_never_mixes_numbers_of_the_estimator_given_and_of_its_repair(answ
     for extra in ("", " --budget-only"):
         done(asked + extra, code=1)
     assert "its repair" in run(asked).stdout
-    record = recorded(f"{asked} --json")
+    record = recorded(f"{asked} --json", code=1)
     assert (record["status"], record["budget_kept"], record["kkt"]) == (
         "violated-privacy",
         False,
