@@ -10,7 +10,7 @@ from solving import at_share, certified
 
 import discreet as ds
 from discreet.backends.precision import Precision
-from discreet.backends.tilt import newton, relation
+from discreet.backends.tilt import interior_point, newton, relation
 from discreet.backends.tilt.interior_point import _start, solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.problems import LeakageBudget, Problem, catalog
@@ -145,3 +145,20 @@ def test_a_steep_measure_does_not_make_the_iteration_swing(n, m, outcomes, seed,
         budget, measure="sibson:alpha=100"
     )
     certified(problem, "tilt", gap=1e-9)
+
+
+def test_an_iteration_that_ends_early_errs_no_more_than_any_of_its_iterates(load, monkeypatch):
+    """The iterate with the narrowest bracket errs more than a later one whose bracket is wide."""
+    errors = []
+
+    class Noted(interior_point._Progress):
+        def note(self, here):
+            super().note(here)
+            errors.append(here.error)
+
+    monkeypatch.setattr(interior_point, "_Progress", Noted)
+    problem = load("random_problems").edge_problem(1470)
+    point, ending = solve_interior(lowered(problem), gap=1e-9, max_iterations=15)
+    assert ending.reason == "iteration limit"
+    assert problem.leakage(point.columns) <= problem.budget
+    assert problem.error_probability(point.columns) <= min(errors) * (1.0 + 1e-12)

@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
@@ -62,7 +62,8 @@ def solve_interior(
     shortcut: Callable[[Point], Point | None] = lambda _: None,
 ) -> tuple[Point, Ending]:
     """Return the iterate with the narrowest bracket (under perfect privacy, with the least merit),
-    or a vertex.
+    or a vertex. If the gap is not reached, the columns are those of the iterate with the least
+    error.
 
     `deadline` is on time.perf_counter's clock. `shortcut` returns a vertex close to an iterate
     whose bracket is within the gap, or None. It is called at the start if `_few_ties`, once when
@@ -92,6 +93,8 @@ def solve_interior(
         vertex = shortcut(point)
         if vertex is not None:
             return vertex, Ending("optimal", iteration, gap)
+    if reason != "optimal" and not model.perfect:
+        point = replace(point, columns=model.joined(search.cheapest))
     return point, Ending(reason or "stalled", iteration, search.lacks * gap)
 
 
@@ -118,8 +121,8 @@ class _Measured:
 
 
 class _Progress:
-    """The best iterate so far, its distance from the gap, and whether the search still makes
-    progress.
+    """The best iterate so far, its distance from the gap, the estimator with the least error, and
+    whether the search still makes progress.
     """
 
     def __init__(self, model: Model, gap: float) -> None:
@@ -127,9 +130,11 @@ class _Progress:
         self._gap = gap
         self._lowest = math.inf
         self._bracket = math.inf
+        self._error = math.inf
         self._since = 0  # iterations without progress
         self.lacks = math.inf
         self.best: Iterate
+        self.cheapest: Array
 
     def note(self, here: _Measured) -> None:
         """Record an iterate. Progress means a narrower bracket, or products that have halved."""
@@ -144,6 +149,9 @@ class _Progress:
             self.lacks = here.merit if by_merit else here.width / self._gap
             self._bracket = bracket
             self._since = 0
+        if here.error < self._error:
+            self._error = here.error
+            self.cheapest = here.at.estimator
         if here.products < 0.5 * self._lowest:
             self._lowest = here.products
             self._since = 0
