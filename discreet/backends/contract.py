@@ -109,7 +109,7 @@ ACCURACY = {
         ("interior points of exponential cones"), (1e-7, 1e-6, math.inf), (1e-6, 1e-5, math.inf)
     ),
     "dense SQP": Accuracy(
-        ("sequential quadratic programming"), (1e-7, 1e-3, 1e-7), (1e-7, 1e-3, 1e-5)
+        ("sequential quadratic programming"), (1e-7, 1e-2, 1e-7), (1e-7, 1e-3, 1e-5)
     ),
     "barrier": Accuracy(
         ("interior points of a smooth program"), (1e-8, 1e-8, 1e-7), (1e-6, 1e-6, 1e-6)
