@@ -19,8 +19,8 @@ from discreet.showing.svg import standalone
 HERE = Path(__file__).resolve().parent
 STEPS = 40
 FRACTIONS = (0.4, 0.5, 0.6)
-"""Budgets that SCS was given, as fractions of the leakage of the Bayes rule. At smaller ones, whether
-SCS at 1e-4 stops early depends on the last digits of the budget.
+"""Budgets that SCS was given, as fractions of the leakage of the Bayes rule. At smaller ones the
+last digits of the budget decide whether SCS at 1e-4 stops early.
 """
 DEFAULT = 1e-9
 COARSE = 1e-4
