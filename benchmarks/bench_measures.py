@@ -13,18 +13,16 @@ from . import grid
 MEASURES = (
     "mutual-information",
     "chi-square",
-    "total-variation",
     "sibson:alpha=2",
+    "total-variation",
     "maximal-leakage",
-    "min-entropy-leakage",
-    "g-leakage:gain=[[1,0,0],[0,1,1]]",
-    "parity-difference",
-    "max-lift",
     "local-differential-privacy",
     "pointwise-information",
     "conditional-mutual-information",
 )
-SECRETS = (1, 2, 3)
+"""One for each cone and each quantity that a budget bounds; `by_measure.py` has all measures."""
+
+SECRETS = (2,)
 
 
 class _Measures(grid.Grid):

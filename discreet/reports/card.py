@@ -217,18 +217,18 @@ def _people(card: Mapping[str, Any]) -> list[Part]:
             "Nobody was kept apart, so nothing is known about people. Evaluate the rule on "
             "new ones."
         ]
-    apart = (
-        "the errors, and what is said about one column" if people.get("secrets") else "the errors"
-    )
+    apart = "the errors and of single columns" if people.get("secrets") else "the errors"
     drawn = (
-        "Some guesses are drawn; their coins are sticky." if card["draws"] else "No guess is drawn."
+        "Some guesses are drawn by lot; the same person always gets the same guess."
+        if card["draws"]
+        else "No guess is drawn by lot."
     )
     note = (
-        f"{people['people']:,} people who had no part in the making of the classifiers. The "
-        "limits hold with "
-        f"{_confidence(people)}, all of them together but {apart}, for the population that these "
-        f"people come from. {drawn} “< 5” stands for fewer than five of them, and for what would "
-        "tell how many. Then no leakage is stated but the promise."
+        f"Measured on {people['people']:,} people who had no part in making the classifiers. The "
+        "limits are about the population that these people come from; except those of "
+        f"{apart}, they hold together with {_confidence(people)} confidence. {drawn} “< 5” stands "
+        "for a count below five, and for any number from which such a count could be computed. "
+        "Where a count is withheld, the only leakage stated is the promise."
     )
     return [note, *evaluation_tables(people)]
 
