@@ -6,7 +6,7 @@ import math
 
 import discreet as ds
 
-__all__ = ["at_share", "certified", "of_secrets", "under"]
+__all__ = ["assert_certified", "at_share", "of_secrets", "under"]
 
 
 def at_share(problem, share, unbounded=1.0):
@@ -36,7 +36,7 @@ def of_secrets(joint, *constraints):
     return ds.Problem(loss=loss, constraints=stated)
 
 
-def certified(problem, backend="auto", **options):
+def assert_certified(problem, backend="auto", **options):
     """The solution, whose status is certified."""
     found = ds.solve(problem, backend, **options)
     assert found.status is ds.Status.CERTIFIED, found

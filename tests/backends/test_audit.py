@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from fake_backends import Bayes
 from random_laws import random_columns
-from solving import certified
+from solving import assert_certified
 
 import discreet as ds
 from discreet.backends import Answer, load_backend, run
@@ -85,7 +85,7 @@ def test_a_backends_answer_is_repaired_before_it_is_certified(monkeypatch):
             return Answer(leaky.estimator, leaky.tilt, leaky.multipliers)
 
     monkeypatch.setattr(run, "load_backend", lambda name: Leaky())
-    found = certified(problem, "fake-leaky", gap=1e-5)
+    found = assert_certified(problem, "fake-leaky", gap=1e-5)
     assert "the estimator keeps the budget" in found.message
     record = found.to_dict()
     assert record["leakage_nats"] <= problem.budget < record["own_leakage_nats"]

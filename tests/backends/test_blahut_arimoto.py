@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from random_laws import random_joint
-from solving import certified
+from solving import assert_certified
 
 from discreet import Constraint, InputError, Options, Problem, Status, solve
 from discreet.backends.blahut_arimoto.backend import BlahutArimoto
@@ -59,7 +59,7 @@ def divergence(problem, new, old):
 
 def tight(problem):
     """The solution, which is certified to a relative gap of 1e-9 and keeps the budget."""
-    solution = certified(problem, SOLVER)
+    solution = assert_certified(problem, SOLVER)
     assert solution.relative_gap <= 1e-9
     assert solution.leakage <= problem.budget or problem.budget == 0.0
     return solution
@@ -192,7 +192,9 @@ def test_one_guess_and_slack_budgets_need_no_sweep():
     loss = np.full((1, 4), 0.1)
     for rows in (joint.sum(axis=1), joint.sum(axis=0)):
         given = [Constraint(joint.sum(axis=1), 0.1), Constraint(rows, 0.1)]
-        solution = certified(Problem(loss=loss * joint.sum(axis=(0, 1)), constraints=given), SOLVER)
+        solution = assert_certified(
+            Problem(loss=loss * joint.sum(axis=(0, 1)), constraints=given), SOLVER
+        )
         assert solution.iterations == 0
 
 

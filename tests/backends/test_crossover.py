@@ -12,7 +12,7 @@ from command import python
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_laws import random_joint
-from solving import at_share, certified, under
+from solving import assert_certified, at_share, under
 
 import discreet as ds
 from discreet.backends.precision import Precision
@@ -152,7 +152,7 @@ def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins, share
     ],
 )
 def test_with_two_values_and_guesses_no_iteration_is_needed(name, sizes, fraction):
-    assert certified(catalog.build(name, fraction=fraction, **sizes), "tilt").iterations == 0
+    assert assert_certified(catalog.build(name, fraction=fraction, **sizes), "tilt").iterations == 0
 
 
 def test_a_heavy_tie_of_many_alike_outcomes_is_as_good_as_any():
@@ -164,7 +164,7 @@ def test_a_heavy_tie_of_many_alike_outcomes_is_as_good_as_any():
         at, _ = ended(problem, most=iterations)
         found = crossed(problem, at)
         assert proven_width(problem, found, Precision.of(problem, 1e-10)) <= 1e-10
-    best = certified(problem, "tilt")
+    best = assert_certified(problem, "tilt")
     assert best.iterations == 0
 
 
@@ -174,7 +174,7 @@ def test_the_width_of_a_vertex_is_relative_to_its_own_error():
     """
     problem = catalog.build("near-deterministic", n=2, m=5, N=10, fraction=0.3, seed=81262)
     assert problem.bayes_error < 1e-8
-    best = certified(problem, "tilt")
+    best = assert_certified(problem, "tilt")
     assert best.error_probability > 1e-2
     assert best.iterations <= 10
 

@@ -11,7 +11,7 @@ from functools import cache
 import exactly
 import numpy as np
 import pytest
-from solving import certified
+from solving import assert_certified
 
 import discreet as ds
 
@@ -80,7 +80,7 @@ CERTIFIED = {
     ("seed", "law"), [(seed, law) for law, seeds in CERTIFIED.items() for seed in seeds]
 )
 def test_problems_that_are_hard_for_one_reason_are_certified(edge_problem, seed, law):
-    certified(edge_problem(seed), "tilt", gap=1e-9)
+    assert_certified(edge_problem(seed), "tilt", gap=1e-9)
 
 
 @pytest.mark.parametrize("seed", [668, 1026, 30093, 31056])
@@ -117,7 +117,7 @@ def moved_by_rounding(problem):
 def test_a_small_error_probability_beside_large_tilts_keeps_its_digits(edge_problem):
     """Losses of 1 per mass are tied by tilts of −1, and the error probability is 3e-11."""
     problem = edge_problem(4134111805)
-    solution = certified(problem, "tilt", gap=1e-9)
+    solution = assert_certified(problem, "tilt", gap=1e-9)
     bound = exactly.bound(problem, solution.tilt, solution.multiplier)
     assert Fraction(solution.certificate.lower) <= bound
     assert exactly.error_probability(problem, solution.estimator, normalised=True) <= Fraction(
@@ -129,7 +129,7 @@ def test_a_label_that_its_tie_hardly_gets_is_proven_to_keep_the_budget(edge_prob
     """Its mass was a difference of numbers 10¹⁰ times as large, so that the answer leaked 1.00017
     of the budget.
     """
-    solution = certified(edge_problem(957355579), "tilt", gap=1e-9)
+    solution = assert_certified(edge_problem(957355579), "tilt", gap=1e-9)
     assert solution.certificate.own_budget_kept
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from random_laws import random_joint
 from scipy.optimize import linprog
-from solving import certified, of_secrets
+from solving import assert_certified, of_secrets
 
 import discreet as ds
 from discreet.measures import GLeakage, MinEntropyLeakage
@@ -72,7 +72,7 @@ def test_it_is_certified_and_exactly_kept(case, backend, seed):
     exact arithmetic confirms.
     """
     problem = drawn(case, seed)
-    solution = certified(problem, backend)
+    solution = assert_certified(problem, backend)
     judged = solution.certificate
     assert judged.upper == pytest.approx(optimum_of(problem), rel=1e-7)
     assert judged.upper < problem.constant_error
@@ -83,7 +83,7 @@ def test_it_is_certified_and_exactly_kept(case, backend, seed):
 @pytest.mark.parametrize("case", ["all", "two of four", "actions"])
 def test_so_it_is_in_blocks(case):
     problem = ds.BlockProblem.of(drawn(case, 1, 3_000))
-    assert_confirmed(problem, certified(problem, "tilt"))
+    assert_confirmed(problem, assert_certified(problem, "tilt"))
 
 
 @pytest.mark.parametrize("backend", ["tilt", "highs"])
@@ -98,7 +98,7 @@ def test_a_leakage_is_stated_where_nothing_leaks_up_to_rounding_only(backend):
     rounded = problem.p_xz.copy()
     rounded[0] *= 1.0 + 2.0**-50 * rng.integers(-1, 2, problem.N)
     problem = Problem(rounded / rounded.sum(), problem.loss, 0.0, measure="min-entropy-leakage")
-    solution = certified(problem, backend)
+    solution = assert_certified(problem, backend)
     judged = solution.certificate
     assert 0.0 < judged.leakage_ceiling <= 1e-12
     assert judged.upper == pytest.approx(problem.bayes_error)
@@ -137,7 +137,7 @@ def test_counts_of_sensors_with_a_rare_entry_are_solved():
         0.0, measure="min-entropy-leakage"
     )
     for problem in (counts, counts.in_memory()):
-        solution = certified(problem, "tilt")
+        solution = assert_certified(problem, "tilt")
         assert solution.certificate.upper < 0.2922
 
 
@@ -145,12 +145,12 @@ def test_several_constraints_may_have_it():
     # x and x' are uniform
     joint = np.random.default_rng(4).dirichlet(np.ones(2 * 24), 4).reshape(2, 2, 2, 24) / 4.0
     problem = of_secrets(joint, (0, 0.0, "min-entropy-leakage"), (1, 0.01, "chi-square"))
-    assert ds.verify(problem, certified(problem)).budget_kept
+    assert ds.verify(problem, assert_certified(problem)).budget_kept
 
 
 def test_one_outcome_is_solved():
     problem = Problem([[0.4], [0.4], [0.2]], [[0.1], [0.4]], 0.0, measure="min-entropy-leakage")
-    certified(problem, "tilt")
+    assert_certified(problem, "tilt")
 
 
 def test_an_outcome_of_no_mass_gets_a_guess_that_is_made():
@@ -162,7 +162,7 @@ def test_an_outcome_of_no_mass_gets_a_guess_that_is_made():
     loss[0, :6] = rows.sum(axis=0)[:6]
     loss[0, 6] = 0.0
     problem = Problem(rows, loss, 0.0, measure="min-entropy-leakage")
-    solution = certified(problem, "tilt")
+    solution = assert_certified(problem, "tilt")
     assert solution.certificate.upper < problem.constant_error
 
 

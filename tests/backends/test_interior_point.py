@@ -6,7 +6,7 @@ from decimal import Decimal, getcontext
 import numpy as np
 import pytest
 from random_laws import random_joint
-from solving import at_share, certified
+from solving import assert_certified, at_share
 
 import discreet as ds
 from discreet.backends.precision import Precision
@@ -67,7 +67,7 @@ def test_guesses_that_vanish_with_the_budget_do_not_stall_it(name):
     """
     problem = catalog.build(name, fraction=0.5)
     for share in np.geomspace(1e-9, 0.99, 20):
-        certified(at_share(problem, share), "tilt")
+        assert_certified(at_share(problem, share), "tilt")
 
 
 def test_a_bracket_that_narrows_is_progress():
@@ -144,7 +144,7 @@ def test_a_steep_measure_does_not_make_the_iteration_swing(n, m, outcomes, seed,
     problem = catalog.build("dirichlet", n=n, m=m, N=outcomes, seed=seed).with_budget(
         budget, measure="sibson:alpha=100"
     )
-    certified(problem, "tilt", gap=1e-9)
+    assert_certified(problem, "tilt", gap=1e-9)
 
 
 def test_an_iteration_that_ends_early_errs_no_more_than_any_of_its_iterates(load, monkeypatch):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from command import done, recorded, refused, run, solving_here
 from random_laws import random_joint
-from solving import certified, under
+from solving import assert_certified, under
 
 import discreet as ds
 from discreet.measures import GLeakage, Scope, measure_of
@@ -41,7 +41,7 @@ def test_many_outcomes_are_answered_by_a_rule_under_every_measure(text):
     )
     problem = free.with_budget(0.3 * min(2.0, free.bayes_leakage))
     for given in (problem, ds.BlockProblem.of(problem)):
-        solution = certified(given, "tilt")
+        solution = assert_certified(given, "tilt")
         assert isinstance(solution.rule, ds.OutcomeRule)
 
 

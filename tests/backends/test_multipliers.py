@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 from random_laws import random_columns, random_joint
-from solving import certified, of_secrets, under
+from solving import assert_certified, of_secrets, under
 
 import discreet as ds
 from discreet.backends import Answer, Timings
@@ -31,7 +31,7 @@ LOSS = Problem.from_joint(PLAIN, math.inf).loss
 
 def own_gap(problem):
     """Of the optimal estimator, without the duals with which it was found."""
-    estimator = certified(problem, "tilt", gap=1e-9).estimator
+    estimator = assert_certified(problem, "tilt", gap=1e-9).estimator
     return judge_answer(problem, Answer(np.asarray(estimator))).certificate.relative_gap
 
 

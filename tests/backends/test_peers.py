@@ -12,7 +12,7 @@ import pytest
 from command import python
 from left_out import LEFT_OUT
 from random_laws import random_columns
-from solving import certified
+from solving import assert_certified
 
 from discreet import Options, Status, solve
 from discreet.backends import Regime, backend_names, capabilities, load_backend
@@ -65,7 +65,7 @@ def test_an_iteration_limit_reaches_the_solver(name):
 def test_an_iteration_limit_reaches_glop():
     """It does not say how many iterations it took, but ends without an optimum."""
     problem = catalog.build("dirichlet", n=4, m=4, N=60, budget=0.0)
-    certified(problem, "glop")
+    assert_certified(problem, "glop")
     assert solve(problem, "glop", max_iterations=2).status is not Status.CERTIFIED
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from random_laws import random_joint
-from solving import certified, of_secrets, under
+from solving import assert_certified, of_secrets, under
 
 from discreet import BlockProblem, Problem, Status, solve, verify
 from discreet.backends.precision import Precision
@@ -39,14 +39,14 @@ def assert_confirmed(found):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_rare_value_is_certified_under_every_measure(text, probability, seed):
     problem = under(rare_joint(seed, (3, 3, 12), probability), text, [0.3, 0.01][seed % 2])
-    assert_confirmed(certified(problem, "tilt"))
+    assert_confirmed(assert_certified(problem, "tilt"))
 
 
 @pytest.mark.parametrize("text", [text for text in TEXTS if "gain" not in text])
 @pytest.mark.parametrize("seed", range(3))
 def test_two_values_of_which_one_is_rare_have_tiny_budgets(text, seed):
     """The budget is about the rare value, so it is told from nothing however small it is."""
-    certified(under(rare_joint(seed, (2, 3, 20), 1e-12), text, 0.02), "tilt")
+    assert_certified(under(rare_joint(seed, (2, 3, 20), 1e-12), text, 0.02), "tilt")
 
 
 def test_what_rounding_moves_is_measured_by_the_values_beside_the_likeliest():
@@ -75,8 +75,8 @@ def test_a_secret_of_one_value_is_no_constraint(known, other):
     assert without_known_secrets(alone) is alone
     assert without_known_secrets(certain) is certain
     assert solve(certain, "tilt").error_probability == pytest.approx(certain.bayes_error, rel=1e-12)
-    expected = certified(alone, "tilt").error_probability
-    assert certified(both, "tilt").error_probability == pytest.approx(expected, rel=1e-9)
+    expected = assert_certified(alone, "tilt").error_probability
+    assert assert_certified(both, "tilt").error_probability == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("text", ["min-entropy-leakage", PARAMETERS["g-leakage"]])
@@ -88,7 +88,7 @@ def test_a_sample_of_blocks_without_gain_keeps_the_budget(text):
     joint[0] += 1.0  # the first value stays the best guess whatever is seen
     problem = of_secrets(joint / joint.sum(), (0, 0.0, text), (1, 1e-5))
     assert problem.bayes_leakages[0] == 0.0
-    certified(BlockProblem.of(problem), "tilt")
+    assert_certified(BlockProblem.of(problem), "tilt")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_blocks_of_a_rare_value_are_certified(seed, first, second):
     joint[0] *= 1e-11
     free = of_secrets(joint / joint.sum(), (0, math.inf, first), (1, math.inf, second))
     problem = free.with_budget([0.01 * leaks for leaks in free.bayes_leakages])
-    certified(BlockProblem.of(problem), "tilt")
+    assert_certified(BlockProblem.of(problem), "tilt")
 
 
 def test_a_bayes_rule_whose_leakage_underflows_is_not_private():
@@ -109,7 +109,7 @@ def test_a_bayes_rule_whose_leakage_underflows_is_not_private():
     joint = np.array([[[0.667, 0.0], [2e-272, 0.0]], [[2.5e-153, 0.333], [0.0, 5.6e-273]]])
     losses = [[0.53, 0.17], [0.078, 0.19]]
     problem = Problem(joint, losses, 0.0, measure="conditional-mutual-information")
-    certified(problem, "tilt")
+    assert_certified(problem, "tilt")
 
 
 @pytest.mark.parametrize("probability", [1e-310, 5e-324])
@@ -126,7 +126,7 @@ def test_a_rare_guess_keeps_the_digits_that_perfect_privacy_needs(common):
     p_xy = np.array([[5e-18, 1.2e-12], [0.62 * common, 0.498], [common, 0.502]])
     joint = np.zeros((3, 2, 6))
     joint[np.repeat(range(3), 2), np.tile(range(2), 3), range(6)] = p_xy.ravel() / p_xy.sum()
-    assert_confirmed(certified(Problem.from_joint(joint, 0.0), "tilt"))
+    assert_confirmed(assert_certified(Problem.from_joint(joint, 0.0), "tilt"))
 
 
 def test_an_optimum_of_nothing_is_reached_among_guesses_of_equal_loss():
@@ -137,7 +137,7 @@ def test_an_optimum_of_nothing_is_reached_among_guesses_of_equal_loss():
         [[0.17, 0.06, 0.15, 0.19], [0.07, 0.0, 0.0, 0.1], [0.0, 0.11, 0.04, 0.11]],
     )
     losses = [[0.18, 4.6e-134, 0.0, 0.0], [1e-13, 0.0, 0.0, 0.004], [0.0, 0.0, 0.013, 2e-9]]
-    solution = certified(Problem(p_xz, losses, 0.07), "tilt")
+    solution = assert_certified(Problem(p_xz, losses, 0.07), "tilt")
     assert solution.error_probability == 0.0
 
 
@@ -154,7 +154,7 @@ def test_a_rare_secret_beside_others_costs_no_accuracy(index, cause, load):
     """One budget does not set how far inside the others the solver aims, and no multiplier is below
     the tolerance of a linear program.
     """
-    certified(load("campaigns.rare").rare_secrets(1, index)[1], "tilt")
+    assert_certified(load("campaigns.rare").rare_secrets(1, index)[1], "tilt")
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_perfect_privacy_about_a_rare_value_ends_at_the_optimal_vertex(shape, se
     """A difference of the common value's masses is rounding, which looked like an equation more."""
     problem = Problem.from_joint(rare_joint(seed, shape, probability), 0.0)
     assert np.abs(problem.deviations.sum(axis=0)).max() == 0.0
-    certified(problem, "tilt")
+    assert_certified(problem, "tilt")
 
 
 def test_a_large_order_about_a_rare_value_is_certified():
@@ -185,7 +185,7 @@ def test_a_large_order_about_a_rare_value_is_certified():
     ]
     p_xz = np.array(joint)
     problem = Problem(p_xz / p_xz.sum(), loss, 0.0010231986353350362, measure="sibson:alpha=100")
-    certified(problem, "tilt")
+    assert_certified(problem, "tilt")
 
 
 def test_a_guess_that_is_made_for_a_rare_value_alone_keeps_the_digits_of_its_shares():

@@ -5,7 +5,7 @@ iterations end.
 import numpy as np
 import pytest
 from random_laws import random_joint
-from solving import certified, under
+from solving import assert_certified, under
 from test_measures_served import NAMES
 
 import discreet as ds
@@ -68,4 +68,4 @@ def test_budgets_at_the_edge_of_double_precision_are_certified(text):
     constraint.
     """
     for budget in (0.0, 1e-14, 1e-12, 50.0):
-        certified(drawn(text, 3, 0.5).with_budget(budget), "tilt")
+        assert_certified(drawn(text, 3, 0.5).with_budget(budget), "tilt")

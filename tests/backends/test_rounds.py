@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from block_cases import in_blocks, random_problem, watched
 from random_laws import random_joint
-from solving import at_share, certified, under
+from solving import assert_certified, at_share, under
 
 from discreet import BlockProblem, Constraint, Problem
 from discreet.backends.precision import Precision
@@ -120,7 +120,7 @@ def test_a_vertex_is_private_for_a_guess_of_a_millionth_too(monkeypatch):
     problem = BlockProblem.of(
         catalog.build("weighted-mixture", n=2, m=6, N=40_000, seed=1, budget=0.0)
     )
-    certified(problem, "tilt")
+    assert_certified(problem, "tilt")
 
 
 def test_a_crossed_vertex_is_brought_within_the_budget(monkeypatch):
@@ -137,7 +137,7 @@ def test_a_crossed_vertex_is_brought_within_the_budget(monkeypatch):
 
     monkeypatch.setattr(rounds, "crossover", leaking)
     problem = random_problem("mixture", 3, 3, 2000, 1, 0.0)
-    certified(in_blocks(problem), "tilt")
+    assert_certified(in_blocks(problem), "tilt")
     assert found
 
 
@@ -171,7 +171,7 @@ def test_outcomes_that_cannot_be_told_apart_decide_as_tie_classes_under_every_me
     joint = np.repeat(random_joint(rng, 2, 2, 10), 400, axis=2)
     joint *= 1.0 + 1e-15 * rng.random(joint.shape)
     problem = under(joint / joint.sum(), name, 0.3)
-    solution = certified(BlockProblem.of(problem), "tilt", gap=GAP)
+    solution = assert_certified(BlockProblem.of(problem), "tilt", gap=GAP)
     assert solution.rule.band > 0.0
     assert not solution.rule.ties.size
 
@@ -225,7 +225,7 @@ def test_a_group_that_ties_as_a_whole_takes_few_passes(guesses):
     p_y = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True) / 40_000
     joint = p_y.T[:, None, :] * np.eye(2)[group].T
     given = Constraint(joint, 0.0, "conditional-mutual-information")
-    found = certified(Problem(loss=(1.0 / 40_000 - p_y).T, constraints=[given]), "tilt")
+    found = assert_certified(Problem(loss=(1.0 / 40_000 - p_y).T, constraints=[given]), "tilt")
     assert found.passes <= 6
     assert found.rule.ties.size > 5_000
 

@@ -35,9 +35,9 @@ def drawn(seed, steps, budget=math.inf, n=3, most=3):
             return found
 
 
-def certified(problem):
+def assert_certified(problem):
     """The solution, which is certified to a relative gap of 1e-9."""
-    found = solving.certified(problem)
+    found = solving.assert_certified(problem)
     assert problem.budget == 0.0 or found.certificate.leakage_ceiling <= problem.budget
     return found
 
@@ -74,18 +74,18 @@ def nearly_deterministic(sharpness, steps, seed):
     ],
 )
 def test_perfect_privacy_of_chains_that_are_nearly_deterministic(sharpness, steps, seed):
-    certified(nearly_deterministic(sharpness, steps, seed))
+    assert_certified(nearly_deterministic(sharpness, steps, seed))
 
 
 @pytest.mark.parametrize("share", [0.01, 0.3])
 def test_a_constant_guess_is_returned_where_the_interior_point_finds_nothing_better(share):
     problem = nearly_deterministic(0.05, 2, 11)
-    found = certified(at_share(problem, share))
+    found = assert_certified(at_share(problem, share))
     assert found.error_probability == pytest.approx(problem.constant_error, rel=1e-13)
 
 
 def test_guesses_that_are_hardly_ever_made_do_not_weaken_the_bound():
-    certified(at_share(nearly_deterministic(0.5, 4, 1), 0.3))
+    assert_certified(at_share(nearly_deterministic(0.5, 4, 1), 0.3))
 
 
 @pytest.mark.parametrize("change", [1e-110, 1e-150])
@@ -98,7 +98,7 @@ def test_an_error_that_is_negligible_is_certified(change, share):
     seen = [[1.0, 0.0], [0.5, 0.5]]
     states = {"private": [0, 1], "public": [0, 1]}
     problem = ds.CausalProblem.from_chain(move[0], move, seen, 0.0, steps=2, **states)
-    certified(at_share(problem, share))
+    assert_certified(at_share(problem, share))
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3])
@@ -109,14 +109,14 @@ def test_a_tiny_budget_errs_hardly_less_than_none(seed, budget):
     found = ds.solve(problem.with_budget(budget))
     assert found.status in (ds.Status.CERTIFIED, ds.Status.INACCURATE)
     assert found.certificate.relative_gap < 1e-7
-    private = certified(problem.with_budget(0.0))
+    private = assert_certified(problem.with_budget(0.0))
     assert found.certificate.lower <= private.certificate.upper
 
 
 def test_a_chain_that_is_nearly_deterministic_takes_a_hundred_steps(load):
     """With half as many its bracket is 200 times as wide as was asked."""
     pytest.importorskip("flint", reason="the extra `verify` is not installed")
-    certified(load("guesses_over_time").drawn(1, 16)[1])
+    assert_certified(load("guesses_over_time").drawn(1, 16)[1])
 
 
 @pytest.mark.parametrize("budget", [1e-30, 1.7e-165, 1e-300])
@@ -132,7 +132,7 @@ def test_no_budget_is_violated_that_rounding_exceeds(budget):
 @given(SEEDS, st.sampled_from([0.0, 1e-4, 0.2, 0.7, 1.1]))
 def test_one_step_is_an_ordinary_problem(seed, share):
     problem = at_share(drawn(seed, 1), share)
-    causal = certified(problem).certificate
+    causal = assert_certified(problem).certificate
     ordinary = ds.solve(problem.noncausal).certificate
     assert causal.lower <= ordinary.upper * (1.0 + 1e-15)
     assert ordinary.lower <= causal.upper * (1.0 + 1e-15)
@@ -142,13 +142,13 @@ def test_one_step_is_an_ordinary_problem(seed, share):
 @given(SEEDS, st.floats(0.0, 1.2))
 def test_no_random_rule_errs_less_than_the_bound(seed, share):
     problem = drawn(seed, 2)
-    found = certified(problem.with_budget(share * problem.bayes_leakage))
+    found = assert_certified(problem.with_budget(share * problem.bayes_leakage))
     rng = np.random.default_rng(seed)
     shapes = [problem.tree.kernel_shape(step) for step in (1, 2)]
     for sharpness in (0.1, 1.0, 3.0):
         rule = ds.CausalRule(problem.tree, [rng.random(shape) ** sharpness for shape in shapes])
         own = problem.with_budget(problem.leakage(rule))
-        assert certified(own).certificate.lower <= problem.error_probability(rule)
+        assert assert_certified(own).certificate.lower <= problem.error_probability(rule)
         given_rule = ds.audit(found.problem, rule)
         assert given_rule.certificate is not None
         assert given_rule.certificate.lower <= found.error_probability
@@ -174,7 +174,7 @@ def test_a_certificate_is_true_by_exact_arithmetic(steps, seed, share):
     prove, in fractions.
     """
     problem = at_share(drawn(seed, steps, most=2), share)
-    found = certified(problem)
+    found = assert_certified(problem)
     tree = problem.tree
     judged = found.certificate
     joint, loss, tilt = (
@@ -217,7 +217,7 @@ def test_a_certificate_is_true_by_exact_arithmetic(steps, seed, share):
 @pytest.mark.parametrize("share", [1e-8, 1e-3, 0.1, 0.9])
 def test_four_steps_of_a_person_at_home_are_certified(share):
     problem = ds.problems.person_at_home(4, fraction=share)
-    found = certified(problem)
+    found = assert_certified(problem)
     assert problem.bayes_error <= found.error_probability <= problem.constant_error
     assert found.backend == "auto"
     assert str(found.claimed).startswith("sequence-form: optimal")
@@ -238,19 +238,19 @@ def test_two_measurements_that_say_nothing_each_may_say_everything_together():
     assert ds.solve(second).error_probability == 0.0
     # Guess 2, always 0, adds a quarter.
     assert ds.solve(problem.alone(1, 0.0)).error_probability == pytest.approx(0.25)
-    private = certified(problem)
+    private = assert_certified(problem)
     assert private.error_probability == pytest.approx(0.25)
     assert private.certificate.private_within < 1e-12
     law = problem.noncausal.output_law(private.rule.dense())
     assert np.count_nonzero(law.mass) > 1
     assert np.abs(law.ratio_minus_one()[law.mass > 0.0]).max() < 1e-12
-    half = certified(problem.with_budget(0.5 * math.log(2.0)))
+    half = assert_certified(problem.with_budget(0.5 * math.log(2.0)))
     assert 0.0 < half.error_probability < 0.25
 
 
 def test_a_rule_states_the_law_of_each_guess():
     problem = ds.problems.person_at_home(3, fraction=0.5)
-    rule = certified(problem).rule
+    rule = assert_certified(problem).rule
     for guesses, measured in product(product(range(2), repeat=3), repeat=2):
         chance = math.prod(
             rule.probabilities(guesses[:t], measured[: t + 1])[guesses[t]] for t in range(3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 from random_laws import random_joint
-from solving import certified, under
+from solving import assert_certified, under
 
 from discreet import Options, Status, solve
 from discreet.backends.slsqp import Slsqp
@@ -68,7 +68,7 @@ def test_iterations_that_lead_nowhere_end(monkeypatch):
 )
 def test_without_constraint_a_tiny_error_probability_is_found(parameters):
     """SLSQP found it on some machines only: its rounding errors are multiplied by costs of 1e9."""
-    solution = certified(
+    solution = assert_certified(
         catalog.build("near-deterministic", budget=math.inf, **parameters), "slsqp"
     )
     assert solution.iterations == 0

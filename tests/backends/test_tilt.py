@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 from random_laws import random_joint
-from solving import at_share, certified
+from solving import assert_certified, at_share
 
 from discreet import BlockProblem, Problem, Status, solve
 from discreet.backends.precision import Precision
@@ -21,7 +21,9 @@ from discreet.problems import LeakageBudget, catalog
 def test_one_guess_keeps_a_budget_that_two_equal_actions_exceed_by_rounding():
     gain = GLeakage([[5.0, 8.0, 6.0], [6.0, 8.0, 6.0]])  # the second gains more by 1e-40
     private = np.array([[0.0, 1e-40, 0.0], [0.02, 0.0, 0.0], [0.0, 0.0, 0.98]])
-    solution = certified(Problem(private, np.zeros((1, 3)), LeakageBudget(1e-44, gain)), "tilt")
+    solution = assert_certified(
+        Problem(private, np.zeros((1, 3)), LeakageBudget(1e-44, gain)), "tilt"
+    )
     assert solution.certificate.leakage_ceiling == solution.certificate.blend == 0.0
 
 
@@ -66,7 +68,7 @@ def test_outcomes_in_blocks_are_solved_as_in_one(monkeypatch):
 def test_many_outcomes_are_answered_by_a_vertex(budget):
     """Aggregated or not: certain of its guess everywhere but at no more than m·n ties."""
     problem = catalog.build("paper-single", bins=20_000, budget=budget)
-    solution = certified(problem, "tilt")
+    solution = assert_certified(problem, "tilt")
     drawn = ((solution.estimator > 0.0) & (solution.estimator < 1.0)).any(axis=0)
     assert drawn.sum() <= problem.m * problem.n
     assert solution.relative_gap <= 1e-12
@@ -129,7 +131,7 @@ def test_a_system_without_unknowns_prints_nothing(capfd):
     something.
     """
     problem = Problem([[0.3, 1e-60], [0.7, 2e-60]], [[0.4, 2e-60], [0.6, 1e-60]], 0.0)
-    certified(problem, "tilt")
+    assert_certified(problem, "tilt")
     assert capfd.readouterr().out == ""
 
 

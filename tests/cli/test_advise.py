@@ -6,7 +6,7 @@ import json
 
 import pytest
 from command import recorded, refused, run
-from solving import certified
+from solving import assert_certified
 
 import discreet as ds
 from discreet.reports.measurements import reference_measurements, write_csv
@@ -24,7 +24,7 @@ def test_json_says_what_python_says():
     chosen = record["chosen"]
     assert chosen["backend"] in ds.backends.backend_names()
     assert chosen["low_seconds"] < chosen["predicted_seconds"] < chosen["high_seconds"]
-    certified(problem, advice.backend, gap=advice.gap_to_ask, settings=advice.settings)
+    assert_certified(problem, advice.backend, gap=advice.gap_to_ask, settings=advice.settings)
 
 
 def test_the_tables_name_the_choice_its_evidence_and_the_others():
