@@ -168,7 +168,7 @@ class Conic(ProgramSolver["cvxpy.Problem"]):
         lowered.model.get_problem_data(solver=solver.upper())
         return lowered
 
-    def named(self, lowered: Any) -> str:
+    def solver_name(self, lowered: Any) -> str:
         """Return the name of the chosen solver."""
         return str(lowered.solver)
 

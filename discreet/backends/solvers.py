@@ -87,7 +87,7 @@ class ProgramSolver(Unlifted, Generic[_Model]):
         """Run the solver once, and return how it ended."""
         raise NotImplementedError
 
-    def named(self, lowered: Lowered[_Model, Any]) -> str:
+    def solver_name(self, lowered: Lowered[_Model, Any]) -> str:
         """Return the name of the solver in messages."""
         return self.solver
 
@@ -102,7 +102,7 @@ class ProgramSolver(Unlifted, Generic[_Model]):
         BackendError without a finite point.
         """
         found = self.run(lowered, options)
-        solver = self.named(lowered)
+        solver = self.solver_name(lowered)
         if found.late:
             raise Interrupted(f"{solver} stopped at its time limit of {options.time_limit:g} s")
         if found.variables is None or not np.isfinite(found.variables).all():
