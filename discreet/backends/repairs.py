@@ -422,10 +422,14 @@ def _is_drawn_enough(estimator: Array, laws: tuple[OutputLaw, ...]) -> bool:
 def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Array) -> Array:
     m, n = deviation.shape
     mass = estimator * p_z
+    missing = -deviation
+    # What all guesses add up to is rounding, which moves the likeliest guess least.
+    missing[mass.sum(axis=1).argmax()] += deviation.sum(axis=0)
+    others = (1.0 - np.eye(m)) @ estimator  # 1 − P would cancel
     system = np.zeros((m, n, m, n))
     for i in range(m):
         for k in range(i, m):
-            weight = -mass[i] * estimator[k] + (mass[i] if i == k else 0.0)
+            weight = mass[i] * (others[i] if i == k else -estimator[k])
             block = (feature * weight) @ feature.T
             system[i, :, k, :] = block
             system[k, :, i, :] = block
@@ -434,7 +438,7 @@ def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Ar
     scale = np.divide(1.0, diagonal, out=np.zeros_like(diagonal), where=diagonal > 0.0)
     system = (system * scale[:, :, None, None] * scale).reshape(m * n, m * n)
     with np.errstate(over="ignore", invalid="ignore"):  # steps that are not finite are rejected
-        y = scale * np.linalg.lstsq(system, -(scale * deviation).ravel(), rcond=Precision.rank)[
+        y = scale * np.linalg.lstsq(system, (scale * missing).ravel(), rcond=Precision.rank)[
             0
         ].reshape(m, n)
         move = y @ feature

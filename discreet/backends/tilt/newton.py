@@ -340,8 +340,8 @@ def system_of(model: Model, at: Iterate, law: JointLaw) -> tuple[System, NDArray
 
 
 def _reference(model: Model, law: JointLaw) -> int:
-    """Return the guess that is furthest from excluding a private value; under perfect privacy no
-    guess excludes one.
+    """Return the guess whose smallest entry of H is largest, so that the sum of all rows does not
+    lose it; the likeliest under perfect privacy, which has no H.
     """
     return int((law.mass if model.perfect else model.chart.least(law)).argmax())
 

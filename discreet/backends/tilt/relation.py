@@ -249,6 +249,10 @@ class Block(ABC):
         """Return the contribution of the multipliers of individual guesses to Σ μB."""
         return 0.0
 
+    def inverse(self, law: BlockLaw) -> Array:
+        """Return the diagonal of H in units of π, up to a factor [m, n]."""
+        return law.joint / self.p_x
+
     def is_far(self, law: BlockLaw) -> bool:
         """Return True if some posterior is so far from the prior that only coordinates about the
         posterior keep its digits.
@@ -445,13 +449,16 @@ class Normed(_Smooth):
 
     def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
         """Return H, H∇g and ∇g'H∇g from powers of r/N, bounded above."""
-        norm = law.mass + law.leakages
-        ratio = np.maximum(law.joint / (norm[:, None] * self.p_x), UNIT)
-        flat = np.minimum(ratio ** (2.0 - self.measure.order), _STEEPEST)
-        inverse = (norm / (self.measure.order - 1.0))[:, None] * self.p_x * flat
+        inverse = self.inverse(law) / (self.measure.order - 1.0) * self.p_x
         bent = inverse * law.slope
         hessian = np.matmul(self.frame.T, inverse[:, :, None] * self.frame)
         return hessian, bent @ self.frame, np.add.reduce(bent * law.slope, axis=1)
+
+    def inverse(self, law: BlockLaw) -> Array:
+        """Return ν (r/N)^{2 − α}, which is largest where r is small if α exceeds 2."""
+        norm = (law.mass + law.leakages)[:, None]
+        ratio = np.maximum(law.joint / (norm * self.p_x), UNIT)
+        return norm * np.minimum(ratio ** (2.0 - self.measure.order), _STEEPEST)
 
     def is_far(self, law: BlockLaw) -> bool:
         """Return True if a ratio is far below 1 and the order is below 2; for larger orders no
@@ -879,9 +886,9 @@ class Chart:
         return multipliers
 
     def least(self, law: JointLaw) -> Array:
-        """Return the smallest u_ij/π_j of each guess [m]."""
-        ratios = [own.joint / block.p_x for block, own in zip(self.blocks, law.blocks, strict=True)]
-        return np.asarray(np.minimum.reduce(np.hstack(ratios), axis=1))
+        """Return the smallest entry of H of each guess, in units of π [m]."""
+        entries = [block.inverse(own) for block, own in zip(self.blocks, law.blocks, strict=True)]
+        return np.asarray(np.minimum.reduce(np.hstack(entries), axis=1))
 
     def own(self, law: JointLaw) -> Array | None:
         """Return coordinates, as columns [m, p, p], in which posteriors far from the prior keep
