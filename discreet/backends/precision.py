@@ -58,6 +58,8 @@ class Precision:
                 the reduction while the ceiling exceeds the budget. 2 to 8 ρ: benchmarks/ablation.py
     inside      the first reduction for a vertex under linear measures: 2⁻⁴⁴ = 512 u, as the judge
                 adds (n + m + 320) u
+    raised      of a multiplier of Sibson's information in a bound: 2⁻⁴⁴ = 512 u, so that the tilt
+                lies inside by more than rounding
     widened     of the terms of their pieces: 2⁻⁴⁹ = 16 u, by which these are widened for the
                 rounding of an entry and of the number it is compared with; quadrupled while a
                 vertex exceeds its budget
@@ -142,6 +144,7 @@ class Precision:
     summed: float
     vertex: float
     inside = 2.0**-44
+    raised = 2.0**-44
     widened = 2.0**-49
     sampled = 1e-5
     drawn = 1e-7

@@ -222,6 +222,14 @@ def test_an_answer_does_not_depend_on_rounding(problem, seed):
     assert_certified(perturbed(problem, seed), "tilt")
 
 
+@pytest.mark.parametrize("index", [4425, 6350, 9936])
+def test_the_interior_point_does_not_stall_at_a_large_order(index, load):
+    """Tangents of a power of 99 took a step for each factor of e; a predictor that aimed beyond the
+    end kept rare guesses from settling; a tilt at a corner was 1e-6 from one that proves a bound.
+    """
+    assert_certified(load("campaigns.rare").rare_value(1, index)[1], "tilt")
+
+
 def test_a_guess_that_is_made_for_a_rare_value_alone_keeps_the_digits_of_its_shares():
     """It gets 2e-13 of a common outcome, which was what other shares left of one; and an optimum
     that rounding does not resolve to the gap is stated all the same.

@@ -6,7 +6,7 @@ for each group of rows with a prior of its own.
 At the optimum t_i lies in μ ∂g(u_i). A block gives its tilts coordinates θ_i, and a Newton step
 satisfies for each guess, up to residuals,
 
-    K_i dθ_i + V_i ρ_i − Γ_i dμ = − C du_i,    V_i' dθ_i = G_i dμ,    with dt_i = C' dθ_i,
+    K_i dθ_i + V_i ρ_i − Γ_i dμ = C du_i,    V_i' dθ_i = G_i dμ,    with dt_i = C' dθ_i,
 
 and for the budget Σ_i (Γ_i' dθ_i + G_i' ρ_i) = (c + ε₀/μ) dμ. The elimination of the outcomes
 (`newton`) adds C M C' to K.
@@ -53,6 +53,8 @@ _FAR = -5.0  # a smaller log ratio calls for coordinates about posteriors
 # Upper bound of an inverse Hessian, relative to the mass: larger entries only cost other directions
 # their digits.
 _STEEPEST = 1e6
+_CLOSE = 1e-8  # logarithms that differ by less count as equal
+_MOST = 700.0  # largest exponent
 # Joint probabilities below this have no digits left. As a floor it avoids a division by 0.
 _LEAST_BASE = 2.0**-1020
 
@@ -171,6 +173,7 @@ class Block(ABC):
                 magnitude
     paired      the coordinates that are paired with a slack
     ranks       r, the number of columns of V; their values matter only if they are heights
+    raised      factor of the multiplier in a bound
     """
 
     measure: Measure
@@ -183,6 +186,7 @@ class Block(ABC):
 
     apart: ClassVar[bool] = False
     ranks = 1
+    raised: ClassVar[float] = 1.0
 
     @cached_property
     def paired(self) -> NDArray[np.intp]:
@@ -249,7 +253,7 @@ class Block(ABC):
         """Return the contribution of the multipliers of individual guesses to Σ μB."""
         return 0.0
 
-    def inverse(self, law: BlockLaw) -> Array:
+    def inverse(self, at: Position, law: BlockLaw) -> Array:
         """Return the diagonal of H in units of π, up to a factor [m, n]."""
         return law.joint / self.p_x
 
@@ -332,7 +336,7 @@ class _Smooth(Block):
         return math.sqrt(2.0 * self.level / self.bend)
 
     @abstractmethod
-    def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
+    def curved(self, at: Position, law: BlockLaw) -> tuple[Array, Array, Array]:
         """Return H [m, k, k], H∇g [m, k] and ∇g'H∇g [m]."""
 
     def law(self, coordinates: Array) -> BlockLaw:
@@ -353,7 +357,7 @@ class _Smooth(Block):
 
     def relation(self, at: Position, law: BlockLaw) -> Relation:
         """Return the relation given by the inverse Hessian."""
-        hessian, bent, square = self.curved(law)
+        hessian, bent, square = self.curved(at, law)
         m = law.mass.size
         return Relation(
             price=at.multiplier,
@@ -393,7 +397,7 @@ class Entropic(_Smooth):
         leakages = mass * (divergence @ self.p_x)
         return BlockLaw(coordinates, mass, joint, deviation, log_ratio, gradient, leakages)
 
-    def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
+    def curved(self, at: Position, law: BlockLaw) -> tuple[Array, Array, Array]:
         """Return H, H∇g and ∇g'H∇g; the part of H that does not depend on deviations is
         diagonal.
         """
@@ -421,7 +425,7 @@ class Quadratic(_Smooth):
 
     bend = 2.0
 
-    def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
+    def curved(self, at: Position, law: BlockLaw) -> tuple[Array, Array, Array]:
         """Return H, H∇g and ∇g'H∇g, which vanish in the coordinate of the mass."""
         hessian = 0.5 * law.mass[:, None, None] * np.diag(np.arange(law.coordinates.shape[1]) > 0)
         bent = law.coordinates.copy()
@@ -433,7 +437,11 @@ class Quadratic(_Smooth):
 class Normed(_Smooth):
     """Sibson's information, with the norm ν = s N of u/π: H = ν/(α − 1) frame' diag(π (r/N)^{2 −
     α}) frame.
+
+    V has corners, for large α, where rounding of a tilt costs a shift 1/π times as large.
     """
+
+    raised = 1.0 + Precision.raised
 
     @property
     def bend(self) -> float:  # type: ignore[override]
@@ -447,18 +455,27 @@ class Normed(_Smooth):
         """
         return 0.25 * (1.0 + self.level) / (self.measure.order - 1.0)
 
-    def curved(self, law: BlockLaw) -> tuple[Array, Array, Array]:
+    def curved(self, at: Position, law: BlockLaw) -> tuple[Array, Array, Array]:
         """Return H, H∇g and ∇g'H∇g from powers of r/N, bounded above."""
-        inverse = self.inverse(law) / (self.measure.order - 1.0) * self.p_x
+        inverse = self.inverse(at, law) / (self.measure.order - 1.0) * self.p_x
         bent = inverse * law.slope
         hessian = np.matmul(self.frame.T, inverse[:, :, None] * self.frame)
         return hessian, bent @ self.frame, np.add.reduce(bent * law.slope, axis=1)
 
-    def inverse(self, law: BlockLaw) -> Array:
-        """Return ν (r/N)^{2 − α}, which is largest where r is small if α exceeds 2."""
+    def inverse(self, at: Position, law: BlockLaw) -> Array:
+        """Return α − 1 times the slope of ν r/N as a function of t/μ, between the law and the tilt.
+
+        It is ν (r/N)^{2 − α} where they agree. Tangents there would change powers of r/N by
+        factors up to e in a step.
+        """
+        power = self.measure.order - 1.0
         norm = (law.mass + law.leakages)[:, None]
         ratio = np.maximum(law.joint / (norm * self.p_x), UNIT)
-        return norm * np.minimum(ratio ** (2.0 - self.measure.order), _STEEPEST)
+        tilt = np.maximum(at.coordinates @ self.frame.T / at.multiplier, -1.0 + UNIT)
+        ahead = np.log1p(tilt) - power * np.log(ratio)
+        ahead = np.where(np.abs(ahead) < _CLOSE, _CLOSE, np.clip(ahead, -_MOST, _MOST))
+        slope = power * np.expm1(np.minimum(ahead / power, _MOST)) / np.expm1(ahead)
+        return norm * np.minimum(ratio ** (1.0 - power) * slope, _STEEPEST)
 
     def is_far(self, law: BlockLaw) -> bool:
         """Return True if a ratio is far below 1 and the order is below 2; for larger orders no
@@ -522,7 +539,7 @@ class Pointwise(Block):
         ratios = law.joint * slope
         bent = ratios @ self.frame
         hessian = np.zeros((m, k + 1, k + 1))
-        hessian[:, :k, :k] = self._information.curved(law)[0]
+        hessian[:, :k, :k] = self._information.curved(at, law)[0]
         hessian[:, :k, k] = -bent
         hessian[:, k, :k] = -bent
         hessian[:, k, k] = (ratios * slope).sum(axis=1)
@@ -756,6 +773,7 @@ class Chart:
             self.start_levels[constraint] = block.start_level
             self.room[constraint] = block.room
         self.shared_levels = self.levels[self.shared]
+        self._raised = np.array([constraints[c].raised for c in self.shared])
         self.size = min(block.size for block in blocks)
         self.apart = len(constraints) > 1 or any(block.apart for block in blocks)
         self._constraints = len(constraints)
@@ -870,7 +888,7 @@ class Chart:
     def bound(self, at: Inner) -> tuple[Array, float]:
         """Return the shift that makes the tilt feasible, in coordinates [m, k], and Σ μB."""
         excess = np.zeros((self._guesses, self.places[-1].law.stop))
-        whole = self.position(at)
+        whole = replace(self.position(at), multiplier=self._proven(at))
         cost = float(whole.multiplier @ self.shared_levels)
         for block, place, part in zip(
             self.blocks, self.places, self._of_blocks(whole), strict=True
@@ -882,12 +900,20 @@ class Chart:
     def multipliers(self, at: Inner) -> Array:
         """Return the multiplier of each constraint; 0 if each guess has its own budget [C]."""
         multipliers = self._multipliers.copy()
-        multipliers[self.shared] = self.position(at).multiplier
+        multipliers[self.shared] = self._proven(at)
         return multipliers
 
-    def least(self, law: JointLaw) -> Array:
+    def _proven(self, at: Inner) -> Array:
+        """Return the shared multipliers of a bound."""
+        return self._raised * self.position(at).multiplier
+
+    def least(self, at: Inner, law: JointLaw) -> Array:
         """Return the smallest entry of H of each guess, in units of π [m]."""
-        entries = [block.inverse(own) for block, own in zip(self.blocks, law.blocks, strict=True)]
+        positions = self._of_blocks(self.position(at))
+        entries = [
+            block.inverse(part, own)
+            for block, part, own in zip(self.blocks, positions, law.blocks, strict=True)
+        ]
         return np.asarray(np.minimum.reduce(np.hstack(entries), axis=1))
 
     def own(self, law: JointLaw) -> Array | None:
