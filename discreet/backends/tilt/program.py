@@ -667,7 +667,7 @@ def _refine_program(program: _Restricted, times: int) -> tuple[Array, Array] | N
         if solution is None or not refinement.add(*solution):
             break
         refinement.magnify(solver)
-        solution = _solution(solver)
+        solution = _solution(solver) or _solution_unscaled(solver)
     return refinement.best
 
 
@@ -822,6 +822,15 @@ def _solution(solver: Highs) -> tuple[Array, Array] | None:
         return None
     solution = solver.getSolution()
     return np.array(solution.col_value), np.array(solution.row_dual)
+
+
+def _solution_unscaled(solver: Highs) -> tuple[Array, Array] | None:
+    """Return the solution from scratch without the scaling of HiGHS, which may make a pivot
+    smaller than its tolerance.
+    """
+    solver.clearSolver()
+    solver.setOptionValue("simplex_scale_strategy", 0)
+    return _solution(solver)
 
 
 def keeps_budgets(problem: Problem, columns: Array) -> bool:
