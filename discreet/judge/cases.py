@@ -38,15 +38,13 @@ from discreet.numerics.double_double import (
     DoubleDouble,
     Split,
     dd_add,
-    difference_below,
 )
 from discreet.numerics.estimators import Decisions, column_error
 from discreet.numerics.label_strips import compiled_pays
 from discreet.numerics.rounding import SMALLEST, UNIT
 from discreet.numerics.sums import Sums, sums_of_strips, sums_over, totals
 from discreet.numerics.tilted_losses import in_order_losses
-from discreet.problems.constraint import Term
-from discreet.problems.duals import measure_of_tilts
+from discreet.problems.duals import feasible_for
 from discreet.problems.folds import fold
 from discreet.problems.outcomes import Blocks, Chunk
 from discreet.problems.private_rows import NOTHING_PRIVATE, PrivateRows
@@ -316,81 +314,30 @@ class JudgedAnswer:
             yield self._correct_duals(duals) if self._model.streamed else duals
 
     def _correct_duals(self, duals: DualBound) -> DualBound:
-        """Return the duals, lowered as far as the totals of the blocks require."""
-        total = self.totals.constraints[0]
-        shifts = self._shifts()
-        parts = (*duals.parts, -self._unseen() * (1.0 + 2.0**-30))
-        for group, shift in shifts:
-            mass = float(self.totals.marginal[0][group].sum()) * (1.0 + 2.0**-30)
-            parts = (*parts, -shift * mass * (1.0 + 8.0 * UNIT) - SMALLEST)
+        """Return duals that are feasible for the totals of the pass, which may differ from those
+        stated, and the bound that they prove.
+        """
+        marginal = self.totals.marginal[0]
+        totals = self.totals.constraints
+        priors = [marginal[term.rows] / each for term, each in zip(self.terms, totals, strict=True)]
+        prior = np.concatenate(priors)
+        tilt = duals.tilt
+        multipliers = duals.multipliers
+        lowered = 0.0
+        if tilt.any() and not np.array_equal(prior, self._problem.p_x):
+            feasible = feasible_for(tilt, multipliers, prior, self.terms)
+            assert feasible is not None  # feasible for a prior nearby
+            # Every least tilted loss falls by at most Σ_j max_i (t_ij − t'_ij) a_jl.
+            lowered = float((tilt - feasible[0]).max(axis=0) @ marginal) + SMALLEST * marginal.size
+            tilt, multipliers = feasible
+        parts = (*duals.parts, -(self._unseen() + lowered) * (1.0 + 2.0**-30))
+        total = totals[0]
         if all(map(math.isfinite, parts)):
             bound = math.fsum(parts)
             # The sum, the total and the quotient are each rounded once.
             parts = (bound / total, -4.0 * UNIT * abs(bound), -SMALLEST)
-        largest = max(self.totals.constraints[1:], default=0.0)
-        uneven = max(0.0, largest / total * (1.0 + 4.0 * UNIT) - 1.0)
-        return DualBound(*self._lower_tilt(shifts), parts, uneven)
-
-    def _groups(self) -> Iterator[tuple[Term, float, slice, Array]]:
-        """Yield each group of rows with its constraint, multiplier and prior, for the totals of the
-        pass.
-        """
-        for term, multiplier, total in zip(
-            self.terms, self._multipliers.tolist(), self.totals.constraints, strict=True
-        ):
-            for group in term.groups:
-                mass = self.totals.marginal[0][group]
-                yield (
-                    term,
-                    multiplier,
-                    group,
-                    mass / ((mass.sum() or 1.0) if term.measure.conditional else total),
-                )
-
-    def _lower_tilt(self, shifts: Iterable[tuple[slice, float]]) -> tuple[Array, Array]:
-        """Return the lowered tilt and the price of its multipliers for the totals of the pass."""
-        tilt = self._tilt
-        if shifts:
-            tilt = tilt.copy()
-            for group, shift in shifts:
-                tilt[:, group] = difference_below(tilt[:, group], np.full(1, shift))
-        if not tilt.any():
-            return tilt, self._multipliers
-        prices = list[float]()
-        for term, multiplier, group, p_x in self._groups():
-            if group.start == term.rows.start:  # a measure of each guess has one group
-                possible = p_x > 0.0
-                fitting = measure_of_tilts(term.measure, term.budget.amount, possible)
-                price = (
-                    fitting.price(tilt[:, group][:, possible], p_x[possible], multiplier)
-                    if term.priced
-                    else multiplier
-                )
-                prices.append(price)
-        return tilt, np.array(prices)
-
-    def _shifts(self) -> list[tuple[slice, float]]:
-        """Return the groups of rows whose tilts must be lowered to be feasible for the totals of
-        the pass, which may differ from those stated, and by how much.
-        """
-        shifts = []
-        for term, multiplier, group, p_x in self._groups():
-            own = self._tilt[:, group]
-            prior = self._problem.p_x[group]
-            if term.measure.conditional:
-                prior = prior / (prior.sum() or 1.0)
-            if np.array_equal(p_x, prior) or term.budget.oblivious or not own.any():
-                continue
-            possible = p_x > 0.0
-            fitting = measure_of_tilts(term.measure, term.budget.amount, possible)
-            over = float(
-                fitting.ceiling(own[:, possible], p_x[possible], multiplier, term.level).max()
-            )
-            if term.measure.conditional:  # as in `feasible_for`
-                over += 4.0 * UNIT * float(np.abs(own).max())
-            if over > 0.0:
-                shifts.append((group, over))
-        return shifts
+        uneven = max(0.0, max(totals) / total * (1.0 + 4.0 * UNIT) - 1.0)
+        return DualBound(tilt, multipliers, parts, uneven)
 
     def _unseen(self) -> float:
         """Return an upper bound of how far Σ min_i F_il of the truncated outcomes lies below that
