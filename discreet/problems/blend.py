@@ -16,7 +16,6 @@ from typing import Protocol
 
 import numpy as np
 
-from discreet.measures.measure import Scope
 from discreet.numerics.rounding import UNIT
 from discreet.problems.laws import Law
 
@@ -34,9 +33,9 @@ def least_share(start: Law, end: Law, target: float, slack: float) -> float | No
     """Return the smallest θ with leakage((1 − θ)·start + θ·end) ≤ target, rounded upward.
 
     The laws have one constraint. Return None if even θ = 1 leaks too much. Leakage, or the level it
-    is a function of, is convex in θ. So the tangent at an infeasible θ has its root at an
-    infeasible θ, and the chord has its root at a feasible one. Alternating both converges faster
-    than either of them.
+    is a function of, is convex in θ. So the line through two infeasible points has its root at an
+    infeasible θ, and the line through an infeasible and a feasible point has its root at a feasible
+    one. Alternating both converges faster than either of them.
     """
 
     def excess(share: float) -> float:
@@ -44,6 +43,7 @@ def least_share(start: Law, end: Law, target: float, slack: float) -> float | No
 
     low = 0.0
     high = 1.0
+    step = 0.0
     above = excess(0.0)
     below = excess(1.0)
     # Relative tolerance of the share and of the target; sums of many terms are not more accurate.
@@ -56,7 +56,7 @@ def least_share(start: Law, end: Law, target: float, slack: float) -> float | No
         if high - low <= tolerance * high or (target > 0.0 and below >= -tolerance * target):
             break
         chord = low + (high - low) * above / (above - below)
-        for share in (_tangent(start, end, low, above), chord, 0.5 * (low + high)):
+        for share in (low + step, chord, 0.5 * (low + high)):
             if not low < share < high:
                 continue
             value = excess(share)
@@ -64,28 +64,11 @@ def least_share(start: Law, end: Law, target: float, slack: float) -> float | No
                 high = share
                 below = value
             else:
+                if value < above:
+                    step = (share - low) * value / (above - value)
                 low = share
                 above = value
     return high
-
-
-def _tangent(start: Law, end: Law, share: float, excess: float) -> float:
-    """Return the root of the tangent of leakage − target at `share`; inf if the worst guess
-    counts.
-    """
-    measure = start.measures[0]
-    if measure.scope is not Scope.TOTAL:
-        return np.inf
-    slope = level = 0.0
-    for first, last in zip(start.groups, end.groups, strict=True):
-        here = first.blend(last, share)
-        change = (last.mass - first.mass)[:, None] * first.p_x + last.deviation - first.deviation
-        with np.errstate(over="ignore", invalid="ignore"):
-            slope += float((change * measure.slope(here.ratio_minus_one(), here.p_x)).sum())
-        level += here.level if measure.growth else 0.0
-    if measure.growth:
-        slope /= measure.growth * (1.0 + level)
-    return share - excess / slope if slope < 0.0 else share
 
 
 def least_common_share(
