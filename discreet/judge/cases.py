@@ -14,7 +14,7 @@ Source: docs/theory.md, sections 8 (the certificate), 17 (densities), 18 (one pa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any

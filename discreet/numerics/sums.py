@@ -31,17 +31,13 @@ from discreet.numerics.estimators import Decisions, column_error
 from discreet.numerics.label_strips import StripSums, strip_sums
 from discreet.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT, sum_doubt
 from discreet.numerics.tilted_losses import (
-    dd_label_doubt,
+    excess_bounds,
     in_order_losses,
-    label_doubt,
-    least_two,
     never_in_doubt,
 )
 
 # Relative rounding error of terms ≥ 0 and their pairwise sum: a few units, and one per doubling.
 _PAIRWISE = 2.0**-44
-# Largest rounding bound, relative to the loss of an outcome, that does not call for double-double.
-_SURE = 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,21 +251,11 @@ def _excess_loss(
 ) -> tuple[float, float]:
     """Return Σ_il P_il (F_il − min_k F_kl), rounded up, and max_il P_il r_il / w_l, for outcomes
     [·, K] with columns P [m, K].
-
-    If rounding may exceed 2⁻⁴⁰ of the loss of an outcome, its tilted losses are recomputed in
-    double-double.
     """
-    _, smallest, _, second = least_two(losses)
-    rival = np.where(losses == smallest, second, smallest)
-    doubt = label_doubt(p_xz, tilt, losses, rival)
-    rounding = (columns * (doubt - np.maximum(losses - rival, 0.0))).sum(axis=0)
-    unsure = np.flatnonzero(rounding > _SURE * (columns * loss).sum(axis=0))
-    if unsure.size:
-        finer = dd_label_doubt(p_xz.take(unsure, axis=1), loss.take(unsure, axis=1), tilt)
-        doubt[:, unsure] = np.minimum(doubt[:, unsure], finer)
-    wasted = float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
+    excess = excess_bounds(p_xz, loss, tilt)
+    wasted = float((columns * excess).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * excess.size
     mass = p_xz.sum(axis=0)
-    worst = (columns * (losses - smallest)).max(axis=0)
+    worst = (columns * (losses - losses.min(axis=0))).max(axis=0)
     with np.errstate(over="ignore"):
         return wasted, float((worst / np.where(mass > 0.0, mass, np.inf)).max(initial=0.0))
 
