@@ -36,7 +36,6 @@ from discreet.measures.law import faint_lift
 from discreet.numerics.double_double import (
     Array,
     DoubleDouble,
-    Split,
     dd_add,
 )
 from discreet.numerics.estimators import Decisions, column_error
@@ -94,7 +93,6 @@ class _Visit:
     streamed  True if the outcomes come in blocks, which are checked and added up
     private   groups of rows that must be private
     p_x       prior of the problem                                                 [n]
-    rows      the split rows of the only chunk, or None
     """
 
     rule: Rule
@@ -104,7 +102,6 @@ class _Visit:
     streamed: bool
     private: PrivateRows
     p_x: Array
-    rows: Split | None
 
     def __call__(self, chunk: Chunk) -> _Found:
         """Return the sums over a chunk."""
@@ -141,8 +138,7 @@ class _Visit:
             return decided
 
         if a.size:
-            rows = self.rows if clear is None else None
-            parts.append(sums_over(decide, a, loss, self.tilt, self.lift, rows))
+            parts.append(sums_over(decide, a, loss, self.tilt, self.lift))
         moves = [Moves.joined(batches)] if batches else batches
         return _Found(chunk.count, reduce(Sums.plus, parts), counted, last, moves)
 
@@ -224,13 +220,8 @@ class JudgedAnswer:
             model.streamed,
             self._private if exact else NOTHING_PRIVATE,
             model.p_x,
-            model.rows,
         )
-        result: _Found
-        if model.rows is None:
-            result = fold(model.blocks, visit, _together, threads=self._threads, seen=seen)
-        else:  # arrays of one chunk
-            result = visit(next(model.blocks.chunks()))
+        result = fold(model.blocks, visit, _together, threads=self._threads, seen=seen)
         if result.outcomes != model.N:
             raise InputError(
                 f"the blocks hold {result.outcomes} outcomes, but the problem states "

@@ -22,7 +22,6 @@ from discreet.numerics.double_double import (
     BLOCK,
     Array,
     DoubleDouble,
-    Split,
     dd_add,
     dd_sum,
     exact_product,
@@ -123,21 +122,16 @@ def sums_over(
     loss: Array,
     tilt: Array,
     lift: NDArray[np.int32],
-    rows: Split | None = None,
 ) -> Sums:
     """Return the sums over outcomes p_xz [n, ·], loss [m, ·] under a feasible tilt.
 
     decide  returns the decisions at a slice of the outcomes
     lift    exponents that keep products of rare private values from underflow (`faint_lift`) [n]
-    rows    `split_rows` of at most `BLOCK` outcomes, if already known
     """
     blocks = (slice(start, start + BLOCK) for start in range(0, p_xz.shape[1], BLOCK))
     return reduce(
         Sums.plus,
-        (
-            _block_sums(decide(each), p_xz[:, each], loss[:, each], tilt, lift, rows)
-            for each in blocks
-        ),
+        (_block_sums(decide(each), p_xz[:, each], loss[:, each], tilt, lift) for each in blocks),
     )
 
 
@@ -147,7 +141,6 @@ def _block_sums(
     loss: Array,
     tilt: Array,
     lift: NDArray[np.int32],
-    rows: Split | None,
 ) -> Sums:
     places = decided.places
     columns = decided.columns
@@ -192,17 +185,9 @@ def _block_sums(
             * SMALLEST
             * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
         )
-    # Only the diagonal of the sums of losses by guess is needed.
-    if len(loss) * (len(p_xz) + len(loss)) * p_xz.shape[1] > 8 * BLOCK:
-        joint = decided.sums(lifted_rows(p_xz, lift))
-        expected = decided.expected(loss)
-    else:
-        joint, expected = _by_rows(
-            *decided.sums_of(split_rows(p_xz, loss, lift) if rows is None else rows), len(p_xz)
-        )
     return Sums(
-        joint,
-        expected,
+        decided.sums(lifted_rows(p_xz, lift)),
+        decided.expected(loss),
         random,
         error,
         missed,
@@ -226,13 +211,6 @@ def _lost(columns: Array, masses: Array) -> Array | float:
     if smallest_product >= LEAST_EXACT:
         return 0.0
     return np.asarray(4.0 * SMALLEST * ((columns > 0.0).astype(np.float64) @ (masses > 0.0).T))
-
-
-def split_rows(p_xz: Array, loss: Array, lift: NDArray[np.int32]) -> Split:
-    """Return the rows of p_xz, lifted, and of loss [n + m, ·], split so that they can be summed
-    under many estimators.
-    """
-    return Split.of(np.concatenate([lifted_rows(p_xz, lift), loss]))
 
 
 def lifted_rows(p_xz: Array, lift: NDArray[np.int32]) -> Array:

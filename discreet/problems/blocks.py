@@ -38,7 +38,6 @@ class BlockProblem(Constrained):
 
     kind: ClassVar[Literal[Kind.BLOCKS]] = Kind.BLOCKS
     streamed = True
-    rows = None
 
     blocks: Blocks
     terms: tuple[Term, ...]

@@ -29,12 +29,7 @@ from discreet.checks import TOTAL_TOLERANCE, brief, freeze
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import UNIT
-from discreet.problems.continuous.families import (
-    Member,
-    known_bends,
-    known_breakpoints,
-    ratio_family,
-)
+from discreet.problems.continuous.families import Member
 from discreet.problems.roots import bisect, midpoints
 from discreet.problems.sensors.bins import has_own_sf
 
@@ -234,25 +229,22 @@ def component(entry: Any, what: str) -> Component:
             f"{what} is {brief(entry)}, which has no pdf and cdf; give a continuous distribution "
             "or a discreet Density"
         )
-    bare = _functions(entry, what)
+    known: Any = Member.of(entry) or entry
+    bare = _functions(entry, known, what)
     lower, higher = _quantiles(bare, entry, LEVELS)
-    given = known_breakpoints(entry)
-    points = (
-        _locate_turning_points(bare, entry)
-        if given is None
-        else np.asarray(list(given), dtype=np.float64)
-    )
-    bends = known_bends(entry)
-    member = Member.of(entry)
-    exact = [] if member is None else member.exact_ends
-    stated = member is None and getattr(entry, "ratio_family", None) is not None
+    points = getattr(known, "breakpoints", None)
+    located = points is None
+    if located:
+        points = _locate_turning_points(bare, entry)
+    bends = getattr(known, "bends", None)
+    family = getattr(known, "ratio_family", None)
     found = replace(
         bare,
-        located=given is None,
-        family=ratio_family(entry),
-        family_stated=stated and bare.steady == 1.0,
+        located=located,
+        family=family,
+        family_stated=family is not None and bare.steady == 1.0,
         breakpoints=_finite(points),
-        rounded=np.setdiff1d(_finite(points), exact),
+        rounded=np.setdiff1d(_finite(points), getattr(known, "exact_ends", [])),
         bends=None if bends is None else _finite([*points, *bends]),
         quantiles=np.unique(np.concatenate([lower, higher])),
         median=0.5 * (float(lower[-1]) + float(higher[-1])),
@@ -268,12 +260,11 @@ def _finite(points: Any) -> Array:
     return found[np.isfinite(found)]
 
 
-def _functions(entry: Any, what: str) -> Component:
+def _functions(entry: Any, known: Any, what: str) -> Component:
     """The functions of an entry and how accurate they are."""
-    member = Member.of(entry)
-    accuracy = 0.0 if member is None else member.accuracy
-    steady = getattr(entry, "steady", 1.0) if member is None else member.steady
-    functions = None if member is None else member.functions()
+    accuracy = getattr(known, "accuracy", 0.0)
+    steady = getattr(known, "steady", 1.0)
+    functions = known.functions() if isinstance(known, Member) else None
     if functions is not None:
         return Component(what, *functions, 0.0, accuracy, steady)
     cdf = entry.cdf

@@ -24,7 +24,7 @@ Source: the modes of N. L. Johnson, S. Kotz, N. Balakrishnan, *Continuous Univar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -225,9 +225,24 @@ class Member:
         return [place for place, lost in ends if lost == 0.0]
 
     @property
-    def bends(self) -> list[float]:
-        """The inflection points."""
-        return [self.place(x) for x in BENDS[self.name](*self.shapes)]
+    def bends(self) -> list[float] | None:
+        """The inflection points; None if they cannot be computed."""
+        try:
+            points = [self.place(x) for x in BENDS[self.name](*self.shapes)]
+        except OverflowError:
+            return None
+        return points if np.isfinite(points).all() else None
+
+    @property
+    def ratio_family(self) -> Hashable | None:
+        """A key that densities share exactly when their ratios are known to be monotone between
+        breakpoints; None if unknown.
+        """
+        if self.name in ("laplace", "expon", "uniform"):
+            return "exponential"
+        if self.name == "norm":
+            return "normal", self.scale
+        return "affine" if self.name == "triang" else None
 
     def place(self, x: float) -> float:
         """Location + x · scale, rounded once; ±inf at x = ±inf."""
@@ -445,40 +460,3 @@ _FUNCTIONS: dict[str, Callable[..., tuple[Function, Function, Function]]] = {
     "truncnorm": _truncnorm,
     "uniform": _uniform,
 }
-
-
-def known_breakpoints(entry: Any) -> Sequence[float] | None:
-    """Breakpoints of a frozen scipy.stats distribution, or those that an entry states; None when
-    they are not known.
-    """
-    stated: Sequence[float] | None = getattr(entry, "breakpoints", None)
-    member = Member.of(entry)
-    return stated if member is None else member.breakpoints
-
-
-def known_bends(entry: Any) -> list[float] | None:
-    """Inflection points of a frozen scipy.stats distribution (or a normal density); None when they
-    are not known.
-    """
-    bends: list[float] | None = getattr(entry, "bends", None)
-    member = Member.of(entry)
-    try:
-        bends = bends if member is None else member.bends
-    except OverflowError:
-        return None
-    return bends if bends is not None and np.isfinite(bends).all() else None
-
-
-def ratio_family(entry: Any) -> Hashable | None:
-    """A key that densities share exactly when their ratios are known to be monotone between
-    breakpoints; None if unknown.
-    """
-    if hasattr(entry, "ratio_family"):
-        return entry.ratio_family  # type: ignore[no-any-return]
-    member = Member.of(entry)
-    family = "" if member is None else member.name
-    if family in ("laplace", "expon", "uniform"):
-        return "exponential"
-    if member is not None and family == "norm":
-        return "normal", member.scale
-    return "affine" if family == "triang" else None
