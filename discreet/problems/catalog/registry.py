@@ -338,44 +338,28 @@ def build(
 
 
 def _parse(owner: str, parameter: Parameter, text: str) -> Any:
-    wanted, read = _kind(parameter.default)
     try:
-        return read(text.strip())
+        return _read(parameter.default, text.strip())
     except ValueError:
         raise InputError(
-            f"{parameter.name} of {owner} is {brief(text)}; give {wanted}, such as its default "
+            f"{parameter.name} of {owner} is {brief(text)}; give a value like its default, "
             f"{format_value(parameter.default)}"
         ) from None
 
 
-def _kind(default: Any) -> tuple[str, Callable[[str], Any]]:
-    """Return a description of what a parameter with this default accepts, and its reader, which
-    raises ValueError.
-    """
+def _read(default: Any, text: str) -> Any:
+    """Return a text as a value of the type of a default; ValueError if it is none."""
     if isinstance(default, tuple):
-        read = _kind(default[0])[1] if default else _read_number
-        return "values separated by commas", lambda text: tuple(
-            read(p.strip()) for p in text.strip("()[] ").split(",") if p.strip()
-        )
-    kinds: dict[type, tuple[str, Callable[[str], Any]]] = {
-        bool: ("true or false", _read_truth),
-        int: ("an integer", int),
-        float: ("a number", _read_number),
-        str: ("a word", str),
-    }
-    return kinds[type(default)]
-
-
-def _read_truth(text: str) -> bool:
-    if text.lower() in ("true", "yes", "on", "1"):
-        return True
-    if text.lower() in ("false", "no", "off", "0"):
-        return False
-    raise ValueError(text)
-
-
-def _read_number(text: str) -> float:
-    value = float(text)
-    if math.isnan(value):
+        one = default[0] if default else 0.0
+        parts = text.strip("()[] ").split(",")
+        return tuple([_read(one, part.strip()) for part in parts if part.strip()])
+    if isinstance(default, bool):
+        if text.lower() in ("true", "yes", "on", "1"):
+            return True
+        if text.lower() in ("false", "no", "off", "0"):
+            return False
         raise ValueError(text)
+    value = type(default)(text)
+    if value != value:
+        raise ValueError("NaN")
     return value

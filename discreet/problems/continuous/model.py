@@ -44,6 +44,7 @@ from discreet.problems.continuous.families import Member
 from discreet.problems.duals import change_with_prior
 from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
+from discreet.problems.rule import Discrete
 from discreet.problems.sensors.bins import NormalDensity
 from discreet.problems.sensors.paper_sensor import (
     PAPER_SIGMA,
@@ -365,9 +366,9 @@ class ContinuousProblem(Constrained):
         """The discrete problem on the intervals (e_k, e_{k+1}] of edges [N + 1] that run from −inf
         to inf.
         """
-        return self.on_within(edges)[0]
+        return self.on_within(edges).problem
 
-    def on_within(self, edges: Array) -> tuple[Problem, Array, Array]:
+    def on_within(self, edges: Array) -> Discrete:
         """`on`, and how far each entry of its `p_xz` [n, N] and `loss` [m, N] may be from the true
         one, at most.
 
@@ -387,7 +388,8 @@ class ContinuousProblem(Constrained):
                 + np.where(stored > 0.0, SMALLEST, 0.0)
             )
 
-        return problem, wrong(self.private, problem.p_xz), wrong(self.losses, problem.loss)
+        wrong_mass = wrong(self.private, problem.p_xz)
+        return Discrete(problem, wrong_mass, wrong(self.losses, problem.loss))
 
     @property
     def _sizes(self) -> str:

@@ -180,7 +180,7 @@ class CountLattice(Lattice):
         cuts = list[tuple[int, int, int]]()
         for done in range(0, rows, at_once):
             low, high = windows(
-                self._tables, self._tables.unrank(np.arange(done, min(done + at_once, rows)))
+                self._tables, self._tables.rows(np.arange(done, min(done + at_once, rows)))
             )
             reached = kept + np.concatenate([[0], np.cumsum(high - low)])
             starts = np.arange(

@@ -1,12 +1,9 @@
 """Rows of a count lattice: their ranges and probabilities, in NumPy and compiled by numba.
 
 A row is a vector of the first K − 2 counts; the remainder R is shared by the last two counts. Rows
-are numbered in lexicographic order, and `unrank` returns a row from its number by the combinatorial
-number system. `windows` returns the interval of the second to last count that is kept; `generate`
-fills (p_xz, loss) and adds up the probabilities. The compiled version evaluates one exponential in
-64 outcomes.
-
-Source: D. E. Knuth, *The Art of Computer Programming* 4A, §7.2.1.3 (combinatorial number system).
+are numbered in lexicographic order. `windows` returns the interval of the second to last count that
+is kept; `generate` fills (p_xz, loss) and adds up the probabilities. The compiled version evaluates
+one exponential in 64 outcomes.
 """
 
 from __future__ import annotations
@@ -17,10 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.lazy import cached_property
 from discreet.numerics.compiled import jit, once
 from discreet.numerics.double_double import Array
-from discreet.problems.sensors.counts import lattice_size
+from discreet.problems.sensors.counts import unrank
 
 # Probabilities below e to this power become 0: subnormal numbers are inexact and slow.
 _LOG_LEAST = -708.0
@@ -73,34 +69,9 @@ class Tables:
     down: Array
     share: Array
 
-    @cached_property
-    def _below(self) -> list[Index]:
-        """For p = 0 … K − 1 parts, the numbers of ways to distribute t = 0 … M among them."""
-        largest = self.sensors
-        return [
-            np.array(
-                [lattice_size(t, parts) if parts else int(t == 0) for t in range(largest + 1)],
-                dtype=np.int64,
-            )
-            for parts in range(self.bins)
-        ]
-
-    def unrank(self, ranks: Index) -> Index:
-        """Return the rows [·, K − 1] (their K − 2 counts and the remainder) with the given
-        numbers.
-        """
-        row = np.empty((ranks.size, self.bins - 1), dtype=np.int64)
-        left = np.full(ranks.size, self.sensors, dtype=np.int64)
-        rank = ranks.astype(np.int64)
-        for k in range(self.bins - 2):
-            ways = self._below[self.bins - 1 - k]
-            # The least remainder for which the rank is below the number of ways.
-            rest = np.searchsorted(ways, ways[left] - rank)
-            row[:, k] = left - rest
-            rank = rank - (ways[left] - ways[rest])
-            left = rest
-        row[:, -1] = left
-        return row
+    def rows(self, numbers: Index) -> Index:
+        """Return the rows [·, K − 1] with these numbers: their K − 2 counts and the remainder."""
+        return unrank(numbers, self.sensors, self.bins - 1).astype(np.int64)
 
 
 # -- NumPy
@@ -165,7 +136,7 @@ def _rows(tables: Tables, run: Run) -> tuple[Index, Index, Index]:
     """Return the rows [·, K − 1] of a run, and [start, stop) of the second to last count in
     each.
     """
-    row = tables.unrank(run.first + np.arange(run.rows))
+    row = tables.rows(run.first + np.arange(run.rows))
     low, high = windows(tables, row)
     low[0] = max(low[0], run.low)
     high[-1] = min(high[-1], run.high)
