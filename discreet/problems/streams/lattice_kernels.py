@@ -2,8 +2,7 @@
 
 A row is a vector of the first K − 2 counts; the remainder R is shared by the last two counts. Rows
 are numbered in lexicographic order. `windows` returns the interval of the second to last count that
-is kept; `generate` fills (p_xz, loss) and adds up the probabilities. The compiled version evaluates
-one exponential in 64 outcomes.
+is kept; `generate` fills (p_xz, loss) and adds up the probabilities.
 """
 
 from __future__ import annotations
@@ -50,8 +49,6 @@ class Tables:
     log        [pairs, K, M + 1] terms whose sum over k, plus `top`, is log Pr(c given the pair)
     deviance   [pairs, K, M + 1] of counts c from M f_k, or [pairs, K, 0] without truncation
     limit      T: outcomes with Σ_k D > T under every pair are left out; inf without truncation
-    inverse    [M + 1] 1/c, 0 at c = 0
-    up, down   [pairs] q_{K−1}/q_K and its inverse, 0 where not finite
     share      [pairs] q_{K−1}/(q_{K−1} + q_K)
     """
 
@@ -64,9 +61,6 @@ class Tables:
     top: float
     deviance: Array
     limit: float
-    inverse: Array
-    up: Array
-    down: Array
     share: Array
 
     def rows(self, numbers: Index) -> Index:
@@ -181,11 +175,11 @@ def compiled_generate(
     sums = np.zeros(len(tables.pairs))
     nothing = np.empty((0, 0))
     n, kinds = tables.shape
-    law = tables.log, tables.top, tables.inverse, tables.up, tables.down, tables.share
     place = tables.pairs[:, 0] * kinds + tables.pairs[:, 1]
     filled = (nothing if array is None else array for array in (p_xz, loss))
     kernel = _generator(n, kinds, tables.losses.shape[1])
-    kernel(*_rows(tables, run), *law, place, weights, tables.losses, *filled, sums)
+    law = (tables.log, tables.top, place, weights, tables.losses)
+    kernel(*_rows(tables, run), *law, *filled, sums)
     return sums
 
 
@@ -194,101 +188,49 @@ def _generator(n: int, kinds: int, m: int) -> Callable[..., None]:
     """Return the kernel for n private values, `kinds` values of Y and m guesses, with loops of
     constant length.
     """
-    # Outcomes of a row between two exponentials; limits the rounding error that ratios accumulate.
-    segment = 64
     least = _LOG_LEAST
 
     @jit
-    def run(  # type: ignore[no-untyped-def]
-        rows,
-        lows,
-        highs,
-        log,
-        top,
-        inverse,
-        up,
-        down,
-        share,
-        place,
-        weights,
-        losses,
-        p_xz,
-        loss,
-        sums,
-    ):
-        pairs = share.size
-        bins = rows.shape[1] + 1
-        mass = np.zeros((n * kinds, segment))  # rows of pairs of probability 0 stay 0
-        base = np.empty(pairs)
+    def run(rows, lows, highs, log, top, place, weights, losses, p_xz, loss, sums):  # type: ignore[no-untyped-def]
+        pairs, bins, longest = log.shape
+        mass = np.zeros((n * kinds, longest))  # rows of pairs of probability 0 stay 0
         correction = np.zeros(pairs)
-        storing = p_xz.size > 0
         at = 0
         for number in range(lows.size):
             row = rows[number]
-            left = row[bins - 2]
             low = lows[number]
-            high = highs[number]
-            if low < high:
-                for pair in range(pairs):
-                    value = top
-                    for k in range(bins - 2):
-                        value += log[pair, k, row[k]]
-                    base[pair] = value
-            start = low // segment * segment
-            while start < high:
-                end = min(start + segment - 1, left)
-                for pair in range(pairs):
-                    # outward from the most probable outcome of the segment
-                    mode = min(int((left + 1) * share[pair]), left)
-                    begin = min(max(mode, start), end)
-                    slot = place[pair]
-                    log_peak = (base[pair] + log[pair, bins - 2, begin]) + log[
-                        pair, bins - 1, left - begin
-                    ]
-                    if log_peak < least:
-                        for k in range(end - start + 1):
-                            mass[slot, k] = 0.0
-                        continue
-                    peak = np.exp(log_peak) * weights[pair]
-                    mass[slot, begin - start] = peak
-                    value = peak
-                    ratio = up[pair]
-                    for c in range(begin, end):
-                        value *= ((left - c) * ratio) * inverse[c + 1]
-                        mass[slot, c + 1 - start] = value
-                    value = peak
-                    ratio = down[pair]
-                    for c in range(begin, start, -1):
-                        value *= (c * ratio) * inverse[left - c + 1]
-                        mass[slot, c - 1 - start] = value
-                skip = max(low - start, 0)
-                size = min(high, end + 1) - max(low, start)
-                if storing:
-                    for j in range(n):
-                        for k in range(size):
-                            value = mass[j * kinds, skip + k]
-                            for kind in range(1, kinds):
-                                value += mass[j * kinds + kind, skip + k]
-                            p_xz[j, at + k] = value
-                    for guess in range(m):
-                        for k in range(size):
-                            value = 0.0
-                            for kind in range(kinds):
-                                part = mass[kind, skip + k]
-                                for j in range(1, n):
-                                    part += mass[j * kinds + kind, skip + k]
-                                value += losses[kind, guess] * part
-                            loss[guess, at + k] = value
-                else:
-                    for pair in range(pairs):
-                        part = -correction[pair]
-                        for k in range(skip, skip + size):
-                            part += mass[place[pair], k]
-                        total = sums[pair] + part
-                        correction[pair] = (total - sums[pair]) - part
-                        sums[pair] = total
-                at += size
-                start += segment
+            size = max(highs[number] - low, 0)
+            rest = row[bins - 2] - low
+            for pair in range(pairs):
+                base = top
+                for k in range(bins - 2):
+                    base += log[pair, k, row[k]]
+                part = -correction[pair]
+                for k in range(size):
+                    value = (base + log[pair, bins - 2, low + k]) + log[pair, bins - 1, rest - k]
+                    value = np.exp(value) * weights[pair] if value >= least else 0.0
+                    mass[place[pair], k] = value
+                    part += value
+                total = sums[pair] + part
+                correction[pair] = (total - sums[pair]) - part
+                sums[pair] = total
+            if p_xz.size > 0:
+                for j in range(n):
+                    for k in range(size):
+                        value = mass[j * kinds, k]
+                        for kind in range(1, kinds):
+                            value += mass[j * kinds + kind, k]
+                        p_xz[j, at + k] = value
+                for guess in range(m):
+                    for k in range(size):
+                        value = 0.0
+                        for kind in range(kinds):
+                            part = mass[kind, k]
+                            for j in range(1, n):
+                                part += mass[j * kinds + kind, k]
+                            value += losses[kind, guess] * part
+                        loss[guess, at + k] = value
+            at += size
 
     compiled: Callable[..., None] = run
     return compiled
