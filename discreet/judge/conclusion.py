@@ -300,10 +300,7 @@ def _keeps(number: int, term: Term, worth: Worth) -> bool:
 
 
 def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
-    for number, term in enumerate(terms):  # noqa: SIM110 (a generator takes longer)
-        if not _keeps(number, term, worth):
-            return False
-    return True
+    return all(_keeps(number, term, worth) for number, term in enumerate(terms))
 
 
 def _ignoring(case: JudgedAnswer) -> list[End]:

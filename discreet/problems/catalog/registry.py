@@ -121,9 +121,11 @@ class Budget:
     fraction: float | None = None
 
     @property
-    def given(self) -> bool:
-        """True if any of them is given."""
-        return any(value is not None and value is not False for value in vars(self).values())
+    def given(self) -> list[str]:
+        """The names of those that are given."""
+        return [
+            name for name, value in vars(self).items() if value is not None and value is not False
+        ]
 
     def apply(self, model: Problem, measure: str | Measure | None = None) -> Problem:
         """Return the same model under this budget, applied to each constraint; by its own measures
@@ -131,34 +133,27 @@ class Budget:
 
         Raises InputError if more than one budget is given, or one is out of range.
         """
-        chosen = [
-            name for name, value in vars(self).items() if value is not None and value is not False
-        ]
-        if len(chosen) > 1:
+        ways = ", ".join(vars(self))
+        if len(self.given) > 1:
             raise InputError(
-                f"{' and '.join(chosen)} both set the leakage budget; give at most one of "
-                f"{', '.join(vars(self))}"
+                f"{' and '.join(self.given)} both set the leakage budget; give at most one of "
+                f"{ways}"
             )
+        if not self.given:
+            if measure is not None:
+                raise InputError(f"the measure {measure} needs a budget; give one of {ways}")
+            return model
+        count = len(model.terms)
         if measure is not None:
-            if not self.given:
-                raise InputError(
-                    f"the measure {measure} needs a budget; give one of {', '.join(vars(self))}"
-                )
-            model = model.with_budget(
-                [LeakageBudget(math.inf, measure_of(measure))] * len(model.terms)
-            )
-        if self.perfect:
-            return model.with_budget([0.0] * len(model.terms))
+            model = model.with_budget([LeakageBudget(math.inf, measure_of(measure))] * count)
+        if self.equivocation is not None:
+            return model.with_budget(equivocation=self.equivocation, measure=model.measure)
         if self.fraction is not None:
             share = positive(self.fraction, "fraction", zero=True)
-            return model.with_budget(shares_of_bayes(model, [share] * len(model.terms)))
+            return model.with_budget(shares_of_bayes(model, [share] * count))
         if self.leakage is not None:
-            return model.with_budget([self.leakage] * len(model.terms))
-        return (
-            model.with_budget(equivocation=self.equivocation, measure=model.measure)
-            if self.given
-            else model
-        )
+            return model.with_budget([self.leakage] * count)
+        return model.with_budget([0.0] * count)
 
 
 ENTRY_POINT_GROUP = "discreet.problems"

@@ -234,7 +234,7 @@ def component(entry: Any, what: str) -> Component:
     known: Any = Member.of(entry) or entry
     bare = _functions(entry, known, what)
     lower, higher = _quantiles(bare, entry, LEVELS)
-    points = getattr(known, "breakpoints", None)
+    points: Any = getattr(known, "breakpoints", None)
     located = points is None
     if located:
         points = _locate_turning_points(bare, entry)

@@ -174,7 +174,8 @@ class IntervalRule(Rule):
         """
         self.check(problem)
         discrete = problem.on_within(self.edges)
-        law = discrete.problem.output_law(self.estimator)
+        model: Problem = discrete.problem  # type: ignore[assignment]
+        law = model.output_law(self.estimator)
         return replace(
             law,
             doubt=law.doubt + column_error(self.estimator),

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from discreet.problems.constraint import LeakageBudget
 from discreet.problems.outcomes import CHUNK_OUTCOMES, Chunk
 from discreet.problems.sensors.counts import count_law, count_vectors, lattice_size, law_bytes
 from discreet.problems.sensors.inputs import check_law, count_text
+from discreet.problems.sensors.several import product_law
 from discreet.problems.streams.lattice import Lattice, problem_of
 
 _TABLES = 1 << 29
@@ -78,8 +79,8 @@ class GroupLattice(Lattice):
             [dd_sum(table)[0] for table in tables], axis=0
         )
         cut = _find_cut([table.shape[1] for table in tables])
-        self._left = reduce(_product, tables[:cut], weight[:, None])
-        self._right = reduce(_product, tables[cut:], np.ones((len(prior), 1)))
+        self._left = product_law(weight[:, None], tables[:cut])
+        self._right = product_law(np.ones((len(prior), 1)), tables[cut:])
 
     def _generate_chunks(self) -> Iterator[Chunk]:
         """Yield runs of whole rows of the right table, or pieces of one row."""
@@ -183,10 +184,3 @@ def _keep_likely(law: Array, prior: Array, tail: float) -> tuple[Array, Array]:
     keeps = np.ones(table.shape[1], dtype=np.bool_)
     keeps[order[:out]] = False
     return table[:, keeps], lost[:, out - 1] if out else np.zeros(len(table))
-
-
-def _product(left: Array, right: Array) -> Array:
-    """Return, row by row, the products of all entries of two tables [pairs, ·]; entries of the
-    right table vary fastest.
-    """
-    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
