@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -289,17 +290,8 @@ class Member:
         return density
 
 
-def _pareto(member: Member, b: float) -> tuple[Function, Function, Function]:
-    """1 − x^(−b) for x ≥ 1, with log x from x − 1."""
-    return _power_tail(member, b, 1.0)
-
-
-def _lomax(member: Member, c: float) -> tuple[Function, Function, Function]:
-    """A Pareto law that begins at 0."""
-    return _power_tail(member, c, 0.0)
-
-
 def _power_tail(member: Member, power: float, start: float) -> tuple[Function, Function, Function]:
+    """1 − (1 + x − start)^(−power) for x ≥ start, with its logarithm from x − start."""
     past = member.beyond(start)
 
     def logarithm(z: Array) -> Array:
@@ -319,9 +311,10 @@ def _from_both_ends(
     member: Member,
     standard: Callable[[Array, Array], Array],
     below: Callable[[Array, Array], Array],
-) -> tuple[Function, Function]:
-    """Density and cdf of a law on [0, 1] from functions of the distances x and 1 − x to its ends,
-    both accurate.
+    above: Callable[[Array, Array], Array],
+) -> tuple[Function, Function, Function]:
+    """Density, cdf and survival function of a law on [0, 1] from functions of the distances x and 1
+    − x to its ends, both accurate.
     """
 
     first = member.beyond(0.0)
@@ -334,13 +327,16 @@ def _from_both_ends(
         inside = (z >= member.place(0.0)) & (last(z) <= 0.0)
         return np.where(inside, standard(*distances(z)), 0.0)
 
-    return member._density(density, 0.0, 1.0), lambda z: below(*distances(z))
+    return (
+        member._density(density, 0.0, 1.0),
+        lambda z: below(*distances(z)),
+        lambda z: above(*distances(z)),
+    )
 
 
 def _uniform(member: Member) -> tuple[Function, Function, Function]:
     """Both tails are distances to an end."""
-    density, below = _from_both_ends(member, lambda x, y: np.ones(x.shape), lambda x, y: x)
-    return density, below, _from_both_ends(member, lambda x, y: x, lambda x, y: y)[1]
+    return _from_both_ends(member, lambda x, y: np.ones(x.shape), lambda x, y: x, lambda x, y: y)
 
 
 def _triang(member: Member, c: float) -> tuple[Function, Function, Function]:
@@ -355,8 +351,12 @@ def _triang(member: Member, c: float) -> tuple[Function, Function, Function]:
         past = np.where(x < 0.5, x - c, d - y)
         return np.where(x <= c, x * x / (c or 1.0), (past + x * y) / (d or 1.0))
 
-    density, below = _from_both_ends(member, standard, lambda x, y: tail(x, y, c, 1.0 - c))
-    return density, below, _from_both_ends(member, standard, lambda x, y: tail(y, x, 1.0 - c, c))[1]
+    return _from_both_ends(
+        member,
+        standard,
+        lambda x, y: tail(x, y, c, 1.0 - c),
+        lambda x, y: tail(y, x, 1.0 - c, c),
+    )
 
 
 def _beta(member: Member, a: float, b: float) -> tuple[Function, Function, Function]:
@@ -372,7 +372,7 @@ def _beta(member: Member, a: float, b: float) -> tuple[Function, Function, Funct
     def above(x: Array, y: Array) -> Array:
         return np.asarray(np.where(x <= 0.5, betaincc(a, b, x), betainc(b, a, y)))
 
-    return *_from_both_ends(member, standard, below), _from_both_ends(member, standard, above)[1]
+    return _from_both_ends(member, standard, below, above)
 
 
 _ROOT = math.sqrt(0.5)
@@ -454,8 +454,8 @@ def _truncnorm(member: Member, a: float, b: float) -> tuple[Function, Function, 
 
 _FUNCTIONS: dict[str, Callable[..., tuple[Function, Function, Function]]] = {
     "beta": _beta,
-    "lomax": _lomax,
-    "pareto": _pareto,
+    "lomax": partial(_power_tail, start=0.0),
+    "pareto": partial(_power_tail, start=1.0),
     "triang": _triang,
     "truncnorm": _truncnorm,
     "uniform": _uniform,
