@@ -50,7 +50,6 @@ from discreet.problems.constraint import (
     Constraint,
     LeakageBudget,
     Term,
-    constraint_of,
     label_constraints,
     measure_asked,
 )
@@ -61,7 +60,6 @@ from discreet.problems.rule import Rule
 from discreet.problems.stacking import (
     check_rows,
     check_same_outcomes,
-    private_rows,
     stack_constraints,
 )
 
@@ -73,7 +71,6 @@ if TYPE_CHECKING:
 
 # A total this close to one counts as one: dividing by it again would only change the last digits.
 ROUNDED_TOTAL = 2.0**-50
-_UNBOUND = LeakageBudget(math.inf)
 _RARE = 2.0**-10
 """All values but one are rare if together they are less likely by this factor. A difference of the
 masses of that one value then has ten bits fewer than theirs.
@@ -153,19 +150,13 @@ class Problem(Constrained):
         """
         check_name(name)
         if constraints is None:
-            asked = measure_asked(budget, measure)
-            a, sizes = private_rows(p_xz, asked)
-            term = Term.of(LeakageBudget(math.inf, asked) if asked else _UNBOUND, sizes)
-            self._fill(a, loss, (term,), name, samples)
-            constraint = constraint_of(budget, equivocation, self.marginal, measure)
-            freeze(self, terms=(Term(term.rows, term.groups, constraint),))
-            return
-        if any(each is not None for each in (p_xz, budget, measure, equivocation)):
+            constraints = [Constraint(p_xz, budget, measure)]  # type: ignore[arg-type]
+        elif any(each is not None for each in (p_xz, budget, measure, equivocation)):
             raise InputError(
                 "the constraints state private joints, budgets and measures; give "
                 "loss= and constraints= alone"
             )
-        a, terms = stack_constraints(constraints)
+        a, terms = stack_constraints(constraints, equivocation)
         self._fill(a, loss, terms, name, samples)
 
     @classmethod
