@@ -47,6 +47,9 @@ from discreet.problems.streams.lattice_kernels import (
     windows,
 )
 
+_TABLES = 1 << 29
+"""Most bytes of tables, including temporary memory for building them: half a GiB."""
+
 
 class Lattice(ABC):
     """Counts of sensors as blocks of outcomes [n, ·] and [m, ·]; the outcomes left out come last,
@@ -82,6 +85,21 @@ class Lattice(ABC):
         """
         self.left_out = self.size - generated
         self.N = generated + (1 if self.left_out else 0)
+
+    def _gather_rest(self, pairs: NDArray[np.intp], lost: Array, generated: Array) -> Array:
+        """Gather the outcomes that are left out, and return factors [pairs] of the generated
+        probabilities that make totals exact.
+
+        pairs       (j, i) of the p(x_j, y_i) > 0 [pairs, 2]
+        lost        upper bounds of the probability left out for each of them [pairs]
+        generated   total probability of the generated outcomes for each of them [pairs]
+        """
+        places = tuple(pairs.T)
+        prior = self.prior[places]
+        if self.left_out:
+            self.rest[places] = prior * np.minimum(self.tail, lost)
+        self.tail = float(self.rest.sum())
+        return np.asarray((prior - self.rest[places]) / generated)
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield runs of at most 65,536 outcomes, and finally the rest."""
@@ -140,7 +158,17 @@ class CountLattice(Lattice):
         super().__init__(p_xy, loss_matrix, tail)
         law = check_law(p_z_given_xy, self.prior, "p_z_given_xy", sensors=False)
         self.bins = law.shape[2]
-        self.size = _check_size(self.sensors, self.bins, self.prior)
+        if self.bins < 2:
+            raise InputError(
+                "p_z_given_xy has one bin, so its counts say nothing; give at least two bins"
+            )
+        self.size = lattice_size(self.sensors, self.bins)
+        check_lattice(
+            f"{self.sensors} sensors with {self.bins} bins",
+            self.size,
+            16 * self.prior.size * self.bins * (self.sensors + 1),
+            "take fewer sensors or bins",
+        )
         # For 2^16 outcomes or more, a compiled kernel is worth its compilation time.
         self._compiled = (
             compiled_available() and self.size >= 1 << 16 if compiled is None else compiled
@@ -149,8 +177,7 @@ class CountLattice(Lattice):
         self._runs = self._plan()
         self._keep(self._runs[-1].start + self._runs[-1].count)
         self._weights = np.ones(len(self._tables.pairs))
-        self._normalise(tail, threads)
-        self.tail = float(self.rest.sum())
+        self._weights = self._normalise(threads)
 
     def _generate_chunks(self) -> Iterator[Chunk]:
         for run in self._runs:
@@ -199,20 +226,15 @@ class CountLattice(Lattice):
             for (start, row, low), (stop, last, high) in ends
         ]
 
-    def _normalise(self, tail: float, threads: int) -> None:
-        """Make one pass for the totals; then compute the rest, and the weights that make all totals
-        exact.
+    def _normalise(self, threads: int) -> Array:
+        """Make one pass for the totals; then compute the rest, and return the weights that make all
+        totals exact.
         """
         parts = in_order(self._runs, threads, lambda run: self._generate(run, None, None))
         generated = np.array([math.fsum(column) for column in np.array(list(parts)).T])
-        pairs = tuple(self._tables.pairs.T)
-        prior = self.prior[pairs]
-        rest = np.zeros_like(prior)
         # 1e-12 is a generous bound of the relative rounding error of a sum of probabilities.
-        if self.left_out:
-            rest = prior * np.minimum(tail, np.maximum(0.0, 1.0 - generated) + 1e-12)
-        self.rest[pairs] = rest
-        self._weights = (prior - rest) / generated
+        lost = np.maximum(0.0, 1.0 - generated) + 1e-12
+        return self._gather_rest(self._tables.pairs, lost, generated)
 
 
 def lattice_problem(
@@ -240,27 +262,16 @@ def lattice_problem(
     return problem_of(lattice, budget, equivocation, name)
 
 
-def _check_size(sensors: int, bins: int, prior: Array) -> int:
-    if bins < 2:
-        raise InputError(
-            "p_z_given_xy has one bin, so its counts say nothing; give at least two bins"
-        )
-    size = lattice_size(sensors, bins)
+def check_lattice(what: str, size: int, tables: int, remedy: str) -> None:
+    """Raise InputError for more outcomes than can be visited, or too many bytes of tables."""
     if size > 1 << 62:
         raise InputError(
-            f"{sensors} sensors with {bins} bins have {count_text(size)} count vectors, more than "
-            "can be visited; "
-            "take fewer sensors or bins"
+            f"{what} have {count_text(size)} count vectors, more than can be visited; {remedy}"
         )
-    needed = 16 * prior.size * bins * (sensors + 1)
-    most = 1 << 29
-    if needed > most:
+    if tables > _TABLES:
         raise InputError(
-            f"{sensors} sensors with {bins} bins need {needed:,} bytes of tables and the limit is "
-            f"{most:,}; "
-            "take fewer sensors or bins"
+            f"{what} need {tables:,} bytes of tables and the limit is {_TABLES:,}; {remedy}"
         )
-    return size
 
 
 def _tables_of(laws: Array, prior: Array, losses: Array, sensors: int, tail: float) -> Tables:
@@ -273,8 +284,6 @@ def _tables_of(laws: Array, prior: Array, losses: Array, sensors: int, tail: flo
     last_two = law[:, -2] + law[:, -1]
     share = np.divide(law[:, -2], last_two, out=np.zeros(len(law)), where=last_two > 0.0)
     return Tables(
-        sensors=sensors,
-        bins=law.shape[1],
         pairs=pairs,
         shape=(prior.shape[0], prior.shape[1]),
         losses=losses,

@@ -52,8 +52,6 @@ class Tables:
     share      [pairs] q_{K−1}/(q_{K−1} + q_K)
     """
 
-    sensors: int
-    bins: int
     pairs: NDArray[np.intp]
     shape: tuple[int, int]
     losses: Array
@@ -65,7 +63,8 @@ class Tables:
 
     def rows(self, numbers: Index) -> Index:
         """Return the rows [·, K − 1] with these numbers: their K − 2 counts and the remainder."""
-        return unrank(numbers, self.sensors, self.bins - 1).astype(np.int64)
+        _, bins, counts = self.log.shape
+        return unrank(numbers, counts - 1, bins - 1).astype(np.int64)
 
 
 # -- NumPy
