@@ -90,10 +90,10 @@ class TableStream:
         """The number of people. Raises FileError, naming the line, if the file is not such a
         table.
         """
-        return self._learnt[0]
+        return self._people_and_kinds[0]
 
     @cached_property
-    def _learnt(self) -> tuple[int, dict[str, str]]:
+    def _people_and_kinds(self) -> tuple[int, dict[str, str]]:
         """The number of people and, for each column, the result of `_kind`; for Parquet, whether
         cells are missing.
         """
@@ -111,7 +111,7 @@ class TableStream:
             for part in _cells(_lines(self.path), self.names, shown, TOGETHER):
                 people += len(next(iter(part.values()), ()))
                 for name, cells in part.items():
-                    kinds[name] = _together(
+                    kinds[name] = _common_kind(
                         kinds.get(name), "texts" if name in self.texts else _kind(cells)
                     )
         if not people:
@@ -120,7 +120,7 @@ class TableStream:
 
     def parts(self) -> Iterator[dict[str, NDArray[Any]]]:
         """Yield the columns of `TOGETHER` people at a time, of fewer in the last part."""
-        people, kinds = self._learnt
+        people, kinds = self._people_and_kinds
         shown = shown_path(self.path)
         if not _is_parquet(self.path):
             for cells in _cells(_lines(self.path), self.names, shown, TOGETHER):
@@ -189,7 +189,7 @@ def _kind(cells: list[str]) -> str:
     return "whole numbers"
 
 
-def _together(one: str | None, other: str) -> str:
+def _common_kind(one: str | None, other: str) -> str:
     """Return the type of a column from the types of two parts: whole numbers with missing values
     are numbers.
     """

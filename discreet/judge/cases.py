@@ -56,7 +56,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _PassSums:
     """The result of a pass over consecutive outcomes under a rule.
 
     outcomes   number of outcomes
@@ -73,9 +73,9 @@ class _Found:
     moves: list[Moves]
 
 
-def _together(parts: list[_Found]) -> _Found:
+def _merge_sums(parts: list[_PassSums]) -> _PassSums:
     """Merge the results for consecutive outcomes."""
-    return _Found(
+    return _PassSums(
         sum(part.outcomes for part in parts),
         reduce(Sums.plus, [part.sums for part in parts]),
         reduce(dd_add, [part.totals for part in parts]),
@@ -103,7 +103,7 @@ class _Visit:
     private: PrivateRows
     p_x: Array
 
-    def __call__(self, chunk: Chunk) -> _Found:
+    def __call__(self, chunk: Chunk) -> _PassSums:
         """Return the sums over a chunk."""
         (a, loss) = chunk.read()
         outcomes = np.arange(chunk.start, chunk.start + chunk.count)
@@ -140,7 +140,7 @@ class _Visit:
         if a.size:
             parts.append(sums_over(decide, a, loss, self.tilt, self.lift))
         moves = [Moves.joined(batches)] if batches else batches
-        return _Found(chunk.count, reduce(Sums.plus, parts), counted, last, moves)
+        return _PassSums(chunk.count, reduce(Sums.plus, parts), counted, last, moves)
 
 
 class JudgedAnswer:
@@ -196,7 +196,7 @@ class JudgedAnswer:
         single_pass = self._model is self._problem and not self.answer.explicit
         return self._model.blocks if single_pass else None
 
-    def _pass(self, rule: Rule, tilt: Array) -> _Found:
+    def _pass(self, rule: Rule, tilt: Array) -> _PassSums:
         """Return the sums under the rule and the tilt, totals of the outcomes, and the last
         outcome.
         """
@@ -221,7 +221,7 @@ class JudgedAnswer:
             self._private if exact else NOTHING_PRIVATE,
             model.p_x,
         )
-        result = fold(model.blocks, visit, _together, threads=self._threads, seen=seen)
+        result = fold(model.blocks, visit, _merge_sums, threads=self._threads, seen=seen)
         if result.outcomes != model.N:
             raise InputError(
                 f"the blocks hold {result.outcomes} outcomes, but the problem states "
@@ -230,7 +230,7 @@ class JudgedAnswer:
             )
         return result
 
-    def _worth(self, rule: Rule, found: _Found) -> Worth:
+    def _worth(self, rule: Rule, found: _PassSums) -> Worth:
         """Return the worth of a rule from its pass, before blending in its share of ignored
         outcomes.
         """
@@ -271,7 +271,7 @@ class JudgedAnswer:
         # The guess that ignores the outcome has perfect privacy, so the blend is at least as
         # private as the rule.
         within = min(plain.within, max(private, default=math.inf))
-        return Worth(law, error, upper, doubt, within, plain.moves, plain.shaken, plain.tied)
+        return Worth(law, error, upper, doubt, within, plain.moves, plain.change, plain.tied)
 
     def blended(self, share: float, end: End) -> tuple[Rule, Worth]:
         """Return the blend (1 − share)·answer + share·end, and its worth as it is stored."""
@@ -327,8 +327,8 @@ class JudgedAnswer:
             bound = math.fsum(parts)
             # The sum, the total and the quotient are each rounded once.
             parts = (bound / total, -4.0 * UNIT * abs(bound), -SMALLEST)
-        uneven = max(0.0, max(totals) / total * (1.0 + 4.0 * UNIT) - 1.0)
-        return DualBound(tilt, multipliers, parts, uneven)
+        surplus = max(0.0, max(totals) / total * (1.0 + 4.0 * UNIT) - 1.0)
+        return DualBound(tilt, multipliers, parts, surplus)
 
     def _unseen(self) -> float:
         """Return an upper bound of how far Σ min_i F_il of the truncated outcomes lies below that

@@ -190,7 +190,7 @@ class Privacy:
     within   δ; 0 for perfect privacy
     rise     increase of the error probability
     moves    moves that lead to the estimator with perfect privacy, if it is not the stored one
-    shaken   upper bound of the relative change that the moves make to any entry of the laws of
+    change   upper bound of the relative change that the moves make to any entry of the laws of
              other constraints
     stored   δ of the stored estimator
     """
@@ -198,7 +198,7 @@ class Privacy:
     within: float
     rise: float = 0.0
     moves: Moves | None = None
-    shaken: float = 0.0
+    change: float = 0.0
     stored: float = 0.0
 
 
@@ -306,10 +306,11 @@ def _exactly_private(
     made = moves if len(chosen) == moves.room.size else moves.chosen(chosen)
     least_total = 1.0 - 2.0 * TOTAL_TOLERANCE
     rise = float((bounds * made.room + SMALLEST) @ made.cost) * _SPARE / least_total
-    shaken = max(
-        [_shaken(group, made, bounds) for group in groups if not group.perfect], default=0.0
+    change = max(
+        [_relative_change(group, made, bounds) for group in groups if not group.perfect],
+        default=0.0,
     )
-    return Privacy(0.0, rise + 2.0 * SMALLEST * int(np.count_nonzero(made.cost)), made, shaken)
+    return Privacy(0.0, rise + 2.0 * SMALLEST * int(np.count_nonzero(made.cost)), made, change)
 
 
 def _equations(
@@ -353,7 +354,7 @@ def _equations(
     return matrix, apart.take(guesses, axis=0).take(values, axis=1).ravel() * _SPARE
 
 
-def _shaken(group: Group, moves: Moves, bounds: Array) -> float:
+def _relative_change(group: Group, moves: Moves, bounds: Array) -> float:
     """Return an upper bound of the relative change of any entry of the law under moves within the
     bounds.
     """

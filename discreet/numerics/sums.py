@@ -50,7 +50,7 @@ class Sums:
     missed         upper bound of the change of the loss by products that underflow: 4 SMALLEST for
                    each, twice the loss of the four products that `exact_product` adds up
     lost           upper bound of the change of each entry of joint by such products [m, n], or 0
-    wasted         upper bound of Σ_il P_il F_il − Σ_l min_i F_il
+    excess_loss    upper bound of Σ_il P_il F_il − Σ_l min_i F_il
     worst          max_il P_il r_il / w_l
     outcomes       number of outcomes
     """
@@ -61,7 +61,7 @@ class Sums:
     column_error: float
     missed: float
     lost: Array | float
-    wasted: float
+    excess_loss: float
     worst: float
     outcomes: int
 
@@ -74,7 +74,7 @@ class Sums:
             max(self.column_error, other.column_error),
             self.missed + other.missed,
             self.lost + other.lost,
-            (self.wasted + other.wasted) * (1.0 + 4.0 * UNIT),
+            (self.excess_loss + other.excess_loss) * (1.0 + 4.0 * UNIT),
             max(self.worst, other.worst),
             self.outcomes + other.outcomes,
         )
@@ -105,7 +105,7 @@ class Sums:
         size = float(np.abs(tilt * high).sum() + self.loss[0])
         # Underflow in joint and in products.
         vanished = (8.0 + 2.0 * self.outcomes) * SMALLEST * float(np.abs(tilt).sum() + tilt.size)
-        lost = (self.wasted + self.missed + vanished) * (1.0 + 4.0 * UNIT)
+        lost = (self.excess_loss + self.missed + vanished) * (1.0 + 4.0 * UNIT)
         # These products are exact up to 2^-90 |t| u and underflow.
         entries = (each.ravel().tolist() for each in (tilt, high, low))
         parts = [
@@ -231,11 +231,13 @@ def _excess_loss(
     [·, K] with columns P [m, K].
     """
     excess = excess_bounds(p_xz, loss, tilt)
-    wasted = float((columns * excess).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * excess.size
+    excess_loss = (
+        float((columns * excess).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * excess.size
+    )
     mass = p_xz.sum(axis=0)
     worst = (columns * (losses - losses.min(axis=0))).max(axis=0)
     with np.errstate(over="ignore"):
-        return wasted, float((worst / np.where(mass > 0.0, mass, np.inf)).max(initial=0.0))
+        return excess_loss, float((worst / np.where(mass > 0.0, mass, np.inf)).max(initial=0.0))
 
 
 def clear_strips(

@@ -49,7 +49,7 @@ def exact_columns(
     """
     if not moved.size:
         return {}
-    law, columns, masses = fold(blocks, partial(_in_chunk, answer, moved), _together)
+    law, columns, masses = fold(blocks, partial(_in_chunk, answer, moved), _merge_parts)
     bases = {outcome: int(column.argmax()) for outcome, column in columns.items()}
     moves = [(outcome, guess, bases[outcome]) for outcome, guess in moved.T.tolist()]
     if private.gains.size:
@@ -89,7 +89,7 @@ def _in_chunk(answer: Rule, moved: NDArray[np.intp], chunk: Chunk) -> _Parts:
     return law + drawn @ tied.T, columns, masses
 
 
-def _together(parts: list[_Parts]) -> _Parts:
+def _merge_parts(parts: list[_Parts]) -> _Parts:
     """Merge the results for chunks; the sums are exact in any order."""
     columns, masses = (dict(chain.from_iterable(part[k].items() for part in parts)) for k in (1, 2))
     return sum(part[0] for part in parts), columns, masses

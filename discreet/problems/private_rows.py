@@ -114,14 +114,14 @@ class PrivateRows:
 
     def without_proven(self, law: Law) -> Law:
         """Return the law by measures without the actions that are proven to gain nothing."""
-        return Law(tuple(map(_without, law.constraints, self.proven)))
+        return Law(tuple(map(_law_without, law.constraints, self.proven)))
 
 
 NOTHING_PRIVATE = PrivateRows((), np.zeros((0, 0)), ())
 """The empty set of groups."""
 
 
-def _without(groups: tuple[OutputLaw, ...], proven: tuple[int, ...]) -> tuple[OutputLaw, ...]:
+def _law_without(groups: tuple[OutputLaw, ...], proven: tuple[int, ...]) -> tuple[OutputLaw, ...]:
     if not proven:
         return groups
     others = OtherActions(groups[0].measure, proven)  # type: ignore[arg-type]

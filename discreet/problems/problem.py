@@ -288,15 +288,13 @@ class Problem(Constrained):
             weights=weights,
             binning=Binning(bins, edges, missing, smoothing, min_count),
             seed=seed,
-            budget=budget,
+            budget=math.inf if fraction is not None else budget,
             measure=measure,
             loss_matrix=loss_matrix,
         )
         model = cls(loss=people.losses, constraints=people.constraints, name=name)
-        budgets = people.budgets
         if fraction is not None:
-            budgets = shares_of_bayes(model, people.shares(fraction))
-        model = model.with_budget(budgets)
+            model = model.with_budget(shares_of_bayes(model, people.shares(fraction)))
         freeze(model, samples=people.report)
         if people.report.few:
             warnings.warn(people.report.few, FewRecordsWarning, stacklevel=2)

@@ -225,14 +225,12 @@ class PeopleModel:
     """Counted people in the form that a `Problem` is made from.
 
     losses        loss masses [guesses, N]
-    constraints   one for each secret, with an infinite budget
-    budgets       the budget given for each secret
+    constraints   one for each secret
     report        how the table was counted
     """
 
     losses: Array
     constraints: list[Constraint]
-    budgets: list[Any]
     report: SampleReport
 
     @classmethod
@@ -254,10 +252,10 @@ class PeopleModel:
                 p_xz = joint.transpose(1, 0, 2)
             else:
                 p_xz = joint.sum(axis=1)
-            constraints.append(Constraint(p_xz, math.inf, chosen))
+            constraints.append(Constraint(p_xz, amount, chosen))
         matrix, guesses = named_losses(loss_matrix, report.truths)
         losses = loss_table(matrix, len(report.truths)).T @ joints[0].sum(axis=0)
-        return cls(losses, constraints, budgets, replace(report, guesses=guesses))
+        return cls(losses, constraints, replace(report, guesses=guesses))
 
     def shares(self, fraction: Any) -> list[float]:
         """Return, for each secret, its budget as a share ≥ 0 of the leakage of the Bayes rule.
