@@ -93,13 +93,9 @@ def load_problem(
     wanted = budget if budget is None or asked is None else LeakageBudget(budget, asked)
     problem = under_budget(where, stored, build, wanted, equivocation, default_budget)
     if (report := counted.report_of(where, stored)) is not None:
-        rows = [len(labels) for labels in report.private_labels.values()]
-        fits = len(rows) == len(problem.terms) and all(
-            size == count
-            for term, count in zip(problem.terms, rows, strict=True)
-            for size in term.sizes
-        )
-        if not fits or (problem.m, problem.N) != (len(report.guesses), len(report.counts)):
+        values = [{len(labels)} for labels in report.private_labels.values()]
+        sizes = (len(report.guesses), len(report.counts))
+        if values != [{*term.sizes} for term in problem.terms] or sizes != (problem.m, problem.N):
             raise FileError(
                 f"{where}: samples are about other guesses, secrets or outcomes; "
                 "write it with save_problem"

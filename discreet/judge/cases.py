@@ -109,8 +109,7 @@ class _Visit:
         outcomes = np.arange(chunk.start, chunk.start + chunk.count)
         clear = self.rule.clear(chunk.start, a, loss, self.tilt) if self.compiled else None
         parts = []
-        last = (np.zeros(0), np.zeros(0))
-        counted = (np.zeros(0), np.zeros(0))
+        last = counted = (np.zeros(0), np.zeros(0))
         if self.streamed:
             last = (a[:, -1].copy(), loss[:, -1].copy())
         if clear is not None:

@@ -226,15 +226,14 @@ def conclude(case: JudgedAnswer) -> Verdict[Any]:
     lower, upper = _of_either_total(lower, worth.upper, case.totals.off)
     private = asks_privacy(case.terms)
     own = case.own
-    residual = _phi_residual(worth)
     certificate = Certificate(
         lower=lower,
         upper=upper,
-        phi_residual=residual,
+        phi_residual=_phi_residual(worth),
         private_within=worth.within if private else math.inf,
         blend=share,
         own_error=own.error,
-        own_phi_residual=residual if own is worth else _phi_residual(own),
+        own_phi_residual=_phi_residual(own),
         own_private_within=own.within if private else math.inf,
         kkt=_residuals(case.terms, worth, duals, case.worst_entry(answer, duals.tilt)),
         terms=_term_leakages(case.terms, worth, own),
@@ -268,26 +267,18 @@ def _term_leakages(terms: Sequence[Term], worth: Worth, own: Worth) -> tuple[Ter
     """Return the proven leakages of each constraint, for the repaired answer and for the answer as
     given.
     """
-    leakages = worth.law.leakages.tolist()
-    ceilings = worth.leakage_ceilings.tolist()
-    own_leakages = leakages
-    own_ceilings = ceilings
-    if own is not worth:
-        own_leakages = own.law.leakages.tolist()
-        own_ceilings = own.leakage_ceilings.tolist()
+    columns = (worth.law.leakages, worth.leakage_ceilings, own.law.leakages, own.leakage_ceilings)
+    rows = zip(terms, *[column.tolist() for column in columns], strict=True)
     return tuple(
         [
             TermLeakage(
                 term.budget.amount,
                 str(term.measure),
-                leakages[number],
-                ceilings[number],
-                own_leakages[number],
-                own_ceilings[number],
+                *numbers,
                 own_budget_kept=_keeps(number, term, own),
                 perfect=term.budget.perfect,
             )
-            for number, term in enumerate(terms)
+            for number, (term, *numbers) in enumerate(rows)
         ]
     )
 

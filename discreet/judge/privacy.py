@@ -215,9 +215,11 @@ class Group:
 
 def groups_of(law: Law, terms: Sequence[Term]) -> list[Group]:
     """Return the groups of all constraints with their laws."""
-    rows = [(group, term.budget.perfect) for term in terms for group in term.groups]
-    pairs = zip(rows, law.groups, strict=True)
-    return [Group(group, own, perfect) for (group, perfect), own in pairs]
+    return [
+        Group(rows, own, term.budget.perfect)
+        for term, laws in zip(terms, law.constraints, strict=True)
+        for rows, own in zip(term.groups, laws, strict=True)
+    ]
 
 
 def privacy(

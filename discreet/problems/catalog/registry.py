@@ -196,11 +196,11 @@ def register(
         signature = inspect.signature(model)
         own = signature.parameters.values()
         hints = get_type_hints(model, include_extras=True)
-        notes = {
+        means: dict[str, Any] = {
             p.name: next(iter(getattr(hints.get(p.name), "__metadata__", ())), None) for p in own
         }
-        means = {key: note for key, note in notes.items() if isinstance(note, Means)}
-        if set(means) != set(notes) or any(p.default is inspect.Parameter.empty for p in own):
+        explained = all(isinstance(note, Means) for note in means.values())
+        if not explained or any(p.default is inspect.Parameter.empty for p in own):
             raise ValueError(
                 f"every parameter of the entry {name!r} needs a default, and its "
                 "meaning in the annotation"

@@ -68,10 +68,9 @@ class CausalRule(Rule):
         """Return the rule that always makes the same sequence of guesses, given by its index in
         lexicographic order.
         """
-        kernels = [np.zeros(tree.kernel_shape(step)) for step in range(1, tree.steps + 1)]
-        for kernel, made in zip(kernels, np.unravel_index(guess, tree.guesses), strict=True):
-            kernel[:, int(made)] = 1.0
-        return cls(tree, kernels)
+        law = np.zeros(tree.sizes(tree.steps)[0])
+        law[guess] = 1.0
+        return cls.drawn(tree, law)
 
     @classmethod
     def drawn(cls, tree: Tree, law: Array) -> CausalRule:

@@ -309,7 +309,7 @@ def _bisect_quantiles(bare: Component, levels: Array, side: int) -> Array:
 def _locate_turning_points(bare: Component, entry: Any) -> Array:
     """Turning points of an unknown density: where its values on a fine grid of quantiles turn.
 
-    Each turn is narrowed by golden section; the support's ends, where known, are added.
+    Each turn is narrowed by thirds; the support's ends, where known, are added.
     """
     levels = np.concatenate([LEVELS[:7], np.linspace(1e-3, 0.5, 2000)])
     points = np.unique(np.concatenate(_quantiles(bare, entry, levels)))
@@ -321,10 +321,10 @@ def _locate_turning_points(bare: Component, entry: Any) -> Array:
     low = points[real[turns]]
     high = points[real[turns + 1] + 1]
     sign = np.sign(steps[real[turns]])
-    golden = 0.5 * (math.sqrt(5.0) - 1.0)
-    for _ in range(80):
-        left = high - golden * (high - low)
-        right = low + golden * (high - low)
+    for _ in range(100):
+        third = (high - low) / 3.0
+        left = low + third
+        right = high - third
         up = sign * bare.pdf(left) < sign * bare.pdf(right)
         low = np.where(up, left, low)
         high = np.where(up, high, right)
