@@ -13,12 +13,10 @@ of the whole column.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import os
 import re
 import sys
-import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -29,7 +27,7 @@ from numpy.typing import NDArray
 from discreet.checks import brief, nearest
 from discreet.errors import FileError
 from discreet.files.parquet import query
-from discreet.storage.texts import check_ordinary, not_utf8, read_text
+from discreet.storage.texts import open_packed, read_text
 from discreet.storage.writing import PathLike, shown_path
 
 TABLES = (".csv", ".csv.gz", ".parquet")
@@ -141,23 +139,16 @@ def _lines(path: PathLike) -> Iterator[str]:
     """Yield the lines of a text file, which is unpacked if its name ends in .gz. Raises
     FileError.
     """
-    check_ordinary(path)
-    try:
-        with (
-            gzip.open(path) if os.fspath(path).endswith(".gz") else open(path, "rb") as packed,
-            io.TextIOWrapper(packed, "utf-8-sig", newline="") as stream,
-        ):
-            while line := stream.readline(_LONGEST):
-                if len(line) == _LONGEST:
-                    raise FileError(
-                        f"{shown_path(path)} has a line of over {_LONGEST:,} "
-                        "characters; give a table"
-                    )
-                yield line
-    except UnicodeDecodeError as error:
-        raise not_utf8(path, error) from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise FileError(f"{shown_path(path)} cannot be read: {error}; give a text file") from None
+    with (
+        open_packed(path) as packed,
+        io.TextIOWrapper(packed, "utf-8-sig", newline="") as stream,
+    ):
+        while line := stream.readline(_LONGEST):
+            if len(line) == _LONGEST:
+                raise FileError(
+                    f"{shown_path(path)} has a line of over {_LONGEST:,} characters; give a table"
+                )
+            yield line
 
 
 def _read_header(lines: Iterator[list[str]], shown: str) -> list[str]:

@@ -102,12 +102,9 @@ def normalise(estimator: Array) -> Array:
     if bool((totals == 1.0).all()) and estimator.min() >= 0.0:
         return np.asarray(estimator)
     clipped = np.where(np.isfinite(estimator), np.clip(estimator, 0.0, 1e300), 0.0)
+    clipped[:, ~clipped.any(axis=0)] = 1.0
     stochastic = clipped.sum(axis=0) == 1.0
-    largest = np.where(stochastic, 1.0, clipped.max(axis=0))
-    if not largest.all():
-        clipped[:, largest == 0.0] = 1.0
-        largest = np.where(largest > 0.0, largest, 1.0)
-    clipped /= largest
+    clipped /= np.where(stochastic, 1.0, clipped.max(axis=0))
     clipped /= np.where(stochastic, 1.0, clipped.sum(axis=0))
     return np.asarray(clipped)
 

@@ -218,12 +218,6 @@ def lifted_rows(p_xz: Array, lift: NDArray[np.int32]) -> Array:
     return np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
 
 
-def _by_rows(high: Array, low: Array, n: int) -> tuple[DoubleDouble, DoubleDouble]:
-    """Separate sums by guess [m, n + m] into the sums of p_xz [m, n] and the expected loss []."""
-    lost = dd_sum(np.concatenate([np.diagonal(high[:, n:]), np.diagonal(low[:, n:])]))
-    return (high[:, :n], low[:, :n]), lost
-
-
 def _excess_loss(
     p_xz: Array, loss: Array, losses: Array, tilt: Array, columns: Array
 ) -> tuple[float, float]:
@@ -259,9 +253,14 @@ def clear_strips(
 
 def sums_of_strips(found: StripSums, lift: NDArray[np.int32]) -> Sums:
     """Return the sums over clear outcomes."""
-    (high, low), loss = _by_rows(*found.sums, lift.size)
-    joint = np.ldexp(high, lift), np.ldexp(low, lift)
-    return Sums(joint, loss, np.zeros(high.shape), 0.0, 0.0, 0.0, 0.0, 0.0, int(found.counts.sum()))
+    n = lift.size
+    high, low = found.sums
+    losses = [np.diagonal(part[:, n:]) for part in (high, low)]
+    joint = np.ldexp(high[:, :n], lift), np.ldexp(low[:, :n], lift)
+    loss = dd_sum(np.concatenate(losses))
+    return Sums(
+        joint, loss, np.zeros(joint[0].shape), 0.0, 0.0, 0.0, 0.0, 0.0, int(found.counts.sum())
+    )
 
 
 def totals(p_xz: Array, loss: Array, found: StripSums | None = None) -> DoubleDouble:

@@ -93,9 +93,8 @@ class PrivateRows:
                 (sums[0][..., None, :], sums[1][..., None, :]), (weights, np.zeros_like(weights))
             )
         )
-        return np.concatenate([sums[0], gain_sums[0]], axis=-1), np.concatenate(
-            [sums[1], gain_sums[1]], axis=-1
-        )
+        high, low = (np.concatenate(pair, axis=-1) for pair in zip(sums, gain_sums, strict=True))
+        return high, low
 
     def gain_laws(
         self, joint: DoubleDouble, marginal: DoubleDouble

@@ -29,6 +29,7 @@ from discreet.numerics.double_double import Array
 from discreet.problems.binning import BinnedColumn, Binning
 from discreet.problems.constraint import Constraint, measure_asked
 from discreet.problems.frames import (
+    UNKNOWN,
     Codes,
     Values,
     columns_of,
@@ -178,16 +179,12 @@ class SampleReport:
         seen = columns_of(table, [column.name for column in self.columns])
         codes = np.stack([column.codes(seen[column.name]) for column in self.columns], axis=1)
         kinds, index = _distinct(codes, [column.bins for column in self.columns])
-        at = np.zeros(len(kinds), dtype=np.intp)
-        known = np.zeros(len(kinds), dtype=bool)
-        place = {cell.tobytes(): k for k, cell in enumerate(np.ascontiguousarray(self.cells))}
-        for k, kind in enumerate(np.ascontiguousarray(kinds)):
-            found = place.get(kind.tobytes())
-            known[k] = found is not None
-            at[k] = found or 0
-        if not known.all():
-            at[~known] = self._nearest(kinds[~known]) if self.rest is None else self.rest
-        return Placement(at[index], ~known[index])
+        place = {cell.tobytes(): k for k, cell in enumerate(self.cells)}
+        at = np.array([place.get(kind.tobytes(), UNKNOWN) for kind in kinds], dtype=np.intp)
+        unknown = at == UNKNOWN
+        if unknown.any():
+            at[unknown] = self._nearest(kinds[unknown]) if self.rest is None else self.rest
+        return Placement(at[index], unknown[index])
 
     def _nearest(self, kinds: Codes) -> Codes:
         """Return the nearest cell of each row of bins [k, columns]; among several, the one with

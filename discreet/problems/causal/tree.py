@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -123,8 +124,6 @@ class Tree:
             doubt = (doubt.sum(axis=2) + 8.0 * count * UNIT**2 * size) * (
                 1.0 + 4.0 * (count + 2) * UNIT
             )
-            total = high[:, :, 0], low[:, :, 0]
-            for place in range(1, count):
-                total = dd_add(total, (high[:, :, place], low[:, :, place]))
-            high, low = total
+            parts = [(high[:, :, place], low[:, :, place]) for place in range(count)]
+            high, low = reduce(dd_add, parts)
         return float(high[0, 0]), float(low[0, 0]), -float(doubt[0, 0])

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -145,12 +145,16 @@ def _first_edges(problem: ContinuousProblem) -> Array:
     return np.unique(np.concatenate([[-np.inf, np.inf], problem.quantiles, beside]))
 
 
+# Fields of `_Ranges` with an entry for each cell.
+_OF_CELLS = ("masses", "errors", "ends", "low", "high", "bending", "likely")
+
+
 @dataclass(frozen=True, eq=False)
 class _Ranges:
     """Bounds of every density and its mass on every cell [Q, cells].
 
     masses, errors  of the cells, and upper bounds of the error of each mass
-    ends            values of the density at both ends
+    ends            values of the density at both ends [2, Q, cells]
     low, high       bounds of the density
     bending         largest distance of the density from its chord
     likely          masses, or multiples of them where masses are nothing but rounding
@@ -159,7 +163,7 @@ class _Ranges:
 
     masses: Array
     errors: Array
-    ends: tuple[Array, Array]
+    ends: Array
     low: Array
     high: Array
     bending: Array
@@ -170,7 +174,7 @@ class _Ranges:
     def of(cls, problem: ContinuousProblem, cells: _Cells) -> _Ranges:
         masses, errors = problem.masses_from(cells.edges, cells.below, cells.above)
         accuracy = problem.accuracies + 4.0 * UNIT * (len(problem.components) + 4)
-        ends = cells.density[:, :-1], cells.density[:, 1:]
+        ends = np.stack([cells.density[:, :-1], cells.density[:, 1:]])
         low = np.minimum(*ends) * (1.0 - accuracy)
         low[np.isinf(low)] = 0.0  # at a pole: no floor is known there
         high = np.maximum(*ends) * (1.0 + accuracy)
@@ -186,17 +190,7 @@ class _Ranges:
 
     def at(self, cells: NDArray[Any]) -> _Ranges:
         """The bounds on some of the cells."""
-        left, right = self.ends
-        return _Ranges(
-            self.masses[:, cells],
-            self.errors[:, cells],
-            (left[:, cells], right[:, cells]),
-            self.low[:, cells],
-            self.high[:, cells],
-            self.bending[:, cells],
-            self.likely[:, cells],
-            self.accuracy,
-        )
+        return replace(self, **{name: getattr(self, name)[..., cells] for name in _OF_CELLS})
 
     def slack(self, excess: _Excess, widths: Array, families: list[list[int]]) -> Array:
         """The least of the bounds of ∫ max_i (F_k − F_i)⁺ over cells of these widths [cells]."""
