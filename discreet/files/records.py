@@ -150,17 +150,20 @@ def under_budget(
     if terms is None and own is None and default_budget is not None:
         own = LeakageBudget(default_budget)
     name = printable(where, stored.texts.get("name", ""))
-    try:
-        problem = build(name, terms)
-        if budget is None and equivocation is None and (terms is not None or own is not None):
-            return problem if own is None else problem.with_budget(own)
-    except InputError as error:
-        raise FileError(f"{where}: {error}") from None
-    if budget is None and equivocation is None:
+    given = budget is not None or equivocation is not None
+    if not given and terms is None and own is None:
         raise FileError(
             f"{where} holds no budget; pass budget= or equivocation= in nats "
             "(on the command line --leakage, --equivocation, --perfect or --fraction)"
         )
+    try:
+        problem = build(name, terms)
+        if own is not None and not given:
+            problem = problem.with_budget(own)
+    except InputError as error:
+        raise FileError(f"{where}: {error}") from None
+    if not given:
+        return problem
     if terms is not None and math.inf == budget and equivocation is None:
         return problem.with_budget([math.inf] * len(terms))
     own_measure = None

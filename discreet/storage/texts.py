@@ -10,7 +10,7 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO
+from typing import Any
 
 from discreet.errors import FileError
 from discreet.storage.writing import PathLike, shown_path
@@ -42,7 +42,7 @@ def not_utf8(path: PathLike, fault: UnicodeDecodeError) -> FileError:
 
 
 @contextmanager
-def open_packed(path: PathLike) -> Iterator[IO[bytes]]:
+def open_packed(path: PathLike) -> Iterator[Any]:
     """Open an ordinary file, which is unpacked if its name ends in .gz. Errors while it is read,
     also bytes that are not UTF-8, become a FileError.
     """
