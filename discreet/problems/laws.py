@@ -41,10 +41,7 @@ class Law:
     @property
     def mass(self) -> Array:
         """The guess masses Pr(Ŷ = y_i) [m]."""
-        groups = self.constraints[0]
-        return (
-            groups[0].mass if len(groups) == 1 else np.sum([group.mass for group in groups], axis=0)
-        )
+        return np.asarray(np.sum([group.mass for group in self.constraints[0]], axis=0))
 
     @property
     def measures(self) -> tuple[Measure, ...]:

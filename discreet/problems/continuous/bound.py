@@ -60,27 +60,24 @@ class SweptCells:
     cells: int
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class _Cells:
-    """Edges [E + 1] with densities, cdf and survival values [Q, E + 1] at them."""
+    """Edges [E + 1], and the densities, cdf and survival values of all components at them [3, Q, E
+    + 1].
+    """
 
     edges: Array
-    density: Array
-    below: Array
-    above: Array
+    values: Array
 
     @classmethod
     def at(cls, problem: ContinuousProblem, edges: Array) -> _Cells:
-        return cls(edges, problem.densities(edges), *problem.tails(edges))
+        return cls(edges, np.stack([problem.densities(edges), *problem.tails(edges)]))
 
     def split(self, problem: ContinuousProblem, points: Array) -> _Cells:
-        more = _Cells.at(problem, points)
         place = np.searchsorted(self.edges, points)
-        pairs = ((self.density, more.density), (self.below, more.below), (self.above, more.above))
-        return _Cells(
-            np.insert(self.edges, place, points),
-            *(np.insert(old, place, new, axis=1) for old, new in pairs),
-        )
+        more = _Cells.at(problem, points).values
+        edges = np.insert(self.edges, place, points)
+        return _Cells(edges, np.insert(self.values, place, more, axis=2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,9 +169,10 @@ class _Ranges:
 
     @classmethod
     def of(cls, problem: ContinuousProblem, cells: _Cells) -> _Ranges:
-        masses, errors = problem.masses_from(cells.edges, cells.below, cells.above)
+        density, below, above = cells.values
+        masses, errors = problem.masses_from(cells.edges, below, above)
         accuracy = problem.accuracies + 4.0 * UNIT * (len(problem.components) + 4)
-        ends = np.stack([cells.density[:, :-1], cells.density[:, 1:]])
+        ends = np.stack([density[:, :-1], density[:, 1:]])
         low = np.minimum(*ends) * (1.0 - accuracy)
         low[np.isinf(low)] = 0.0  # at a pole: no floor is known there
         high = np.maximum(*ends) * (1.0 + accuracy)
@@ -185,7 +183,7 @@ class _Ranges:
         )
         likely = np.where(vague, low + high, masses)
         low[within_a_double(problem.components, cells.edges)] = 0.0
-        bending = chord_distances(problem.components, cells.edges, cells.density, accuracy)
+        bending = chord_distances(problem.components, cells.edges, density, accuracy)
         return cls(masses, errors, ends, low, high, bending, likely, accuracy)
 
     def at(self, cells: NDArray[Any]) -> _Ranges:
