@@ -32,7 +32,7 @@ from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array, DoubleDouble
 from discreet.numerics.estimators import column_error, normalise, summing_to_one
 from discreet.numerics.rounding import LARGEST_TILT
-from discreet.problems.blend import least_common_share, least_share
+from discreet.problems.blend import least_share
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.laws import Law, scaled_law
 from discreet.problems.outcomes import Kind
@@ -139,7 +139,7 @@ def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
     constant = np.eye(problem.m)[int(np.argmin(problem.constant_errors))]
     found = [(problem.constant_error - error, 1.0, constant)]
     for towards in (constant, law.mass / law.mass.sum()):
-        share = least_common_share(law, law.under_guess(towards), budgets, slack)
+        share = least_share(law, law.under_guess(towards), budgets, slack)
         if share is not None:
             rise = float(problem.constant_errors @ towards) - error
             found.append((share * rise, share, towards))

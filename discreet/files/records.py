@@ -93,13 +93,9 @@ def load_problem(
     wanted = budget if budget is None or asked is None else LeakageBudget(budget, asked)
     problem = under_budget(where, stored, build, wanted, equivocation, default_budget)
     if (report := counted.report_of(where, stored)) is not None:
-        rows = [len(labels) for labels in report.private_labels.values()]
-        fits = len(rows) == len(problem.terms) and all(
-            size == count
-            for term, count in zip(problem.terms, rows, strict=True)
-            for size in term.sizes
-        )
-        if not fits or (problem.m, problem.N) != (len(report.guesses), len(report.counts)):
+        values = [{len(labels)} for labels in report.private_labels.values()]
+        sizes = (len(report.guesses), len(report.counts))
+        if values != [{*term.sizes} for term in problem.terms] or sizes != (problem.m, problem.N):
             raise FileError(
                 f"{where}: samples are about other guesses, secrets or outcomes; "
                 "write it with save_problem"
@@ -154,17 +150,20 @@ def under_budget(
     if terms is None and own is None and default_budget is not None:
         own = LeakageBudget(default_budget)
     name = printable(where, stored.texts.get("name", ""))
-    try:
-        problem = build(name, terms)
-        if budget is None and equivocation is None and (terms is not None or own is not None):
-            return problem if own is None else problem.with_budget(own)
-    except InputError as error:
-        raise FileError(f"{where}: {error}") from None
-    if budget is None and equivocation is None:
+    given = budget is not None or equivocation is not None
+    if not given and terms is None and own is None:
         raise FileError(
             f"{where} holds no budget; pass budget= or equivocation= in nats "
             "(on the command line --leakage, --equivocation, --perfect or --fraction)"
         )
+    try:
+        problem = build(name, terms)
+        if own is not None and not given:
+            problem = problem.with_budget(own)
+    except InputError as error:
+        raise FileError(f"{where}: {error}") from None
+    if not given:
+        return problem
     if terms is not None and math.inf == budget and equivocation is None:
         return problem.with_budget([math.inf] * len(terms))
     own_measure = None

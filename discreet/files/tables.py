@@ -13,12 +13,10 @@ of the whole column.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import os
 import re
 import sys
-import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -29,7 +27,7 @@ from numpy.typing import NDArray
 from discreet.checks import brief, nearest
 from discreet.errors import FileError
 from discreet.files.parquet import query
-from discreet.storage.texts import check_ordinary, not_utf8, read_text
+from discreet.storage.texts import open_packed, read_text
 from discreet.storage.writing import PathLike, shown_path
 
 TABLES = (".csv", ".csv.gz", ".parquet")
@@ -90,10 +88,10 @@ class TableStream:
         """The number of people. Raises FileError, naming the line, if the file is not such a
         table.
         """
-        return self._learnt[0]
+        return self._people_and_kinds[0]
 
     @cached_property
-    def _learnt(self) -> tuple[int, dict[str, str]]:
+    def _people_and_kinds(self) -> tuple[int, dict[str, str]]:
         """The number of people and, for each column, the result of `_kind`; for Parquet, whether
         cells are missing.
         """
@@ -111,7 +109,7 @@ class TableStream:
             for part in _cells(_lines(self.path), self.names, shown, TOGETHER):
                 people += len(next(iter(part.values()), ()))
                 for name, cells in part.items():
-                    kinds[name] = _together(
+                    kinds[name] = _common_kind(
                         kinds.get(name), "texts" if name in self.texts else _kind(cells)
                     )
         if not people:
@@ -120,7 +118,7 @@ class TableStream:
 
     def parts(self) -> Iterator[dict[str, NDArray[Any]]]:
         """Yield the columns of `TOGETHER` people at a time, of fewer in the last part."""
-        people, kinds = self._learnt
+        people, kinds = self._people_and_kinds
         shown = shown_path(self.path)
         if not _is_parquet(self.path):
             for cells in _cells(_lines(self.path), self.names, shown, TOGETHER):
@@ -141,23 +139,16 @@ def _lines(path: PathLike) -> Iterator[str]:
     """Yield the lines of a text file, which is unpacked if its name ends in .gz. Raises
     FileError.
     """
-    check_ordinary(path)
-    try:
-        with (
-            gzip.open(path) if os.fspath(path).endswith(".gz") else open(path, "rb") as packed,
-            io.TextIOWrapper(packed, "utf-8-sig", newline="") as stream,
-        ):
-            while line := stream.readline(_LONGEST):
-                if len(line) == _LONGEST:
-                    raise FileError(
-                        f"{shown_path(path)} has a line of over {_LONGEST:,} "
-                        "characters; give a table"
-                    )
-                yield line
-    except UnicodeDecodeError as error:
-        raise not_utf8(path, error) from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise FileError(f"{shown_path(path)} cannot be read: {error}; give a text file") from None
+    with (
+        open_packed(path) as packed,
+        io.TextIOWrapper(packed, "utf-8-sig", newline="") as stream,
+    ):
+        while line := stream.readline(_LONGEST):
+            if len(line) == _LONGEST:
+                raise FileError(
+                    f"{shown_path(path)} has a line of over {_LONGEST:,} characters; give a table"
+                )
+            yield line
 
 
 def _read_header(lines: Iterator[list[str]], shown: str) -> list[str]:
@@ -189,7 +180,7 @@ def _kind(cells: list[str]) -> str:
     return "whole numbers"
 
 
-def _together(one: str | None, other: str) -> str:
+def _common_kind(one: str | None, other: str) -> str:
     """Return the type of a column from the types of two parts: whole numbers with missing values
     are numbers.
     """

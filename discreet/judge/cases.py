@@ -14,7 +14,7 @@ Source: docs/theory.md, sections 8 (the certificate), 17 (densities), 18 (one pa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -36,17 +36,14 @@ from discreet.measures.law import faint_lift
 from discreet.numerics.double_double import (
     Array,
     DoubleDouble,
-    Split,
     dd_add,
-    difference_below,
 )
 from discreet.numerics.estimators import Decisions, column_error
 from discreet.numerics.label_strips import compiled_pays
 from discreet.numerics.rounding import SMALLEST, UNIT
 from discreet.numerics.sums import Sums, sums_of_strips, sums_over, totals
 from discreet.numerics.tilted_losses import in_order_losses
-from discreet.problems.constraint import Term
-from discreet.problems.duals import measure_of_tilts
+from discreet.problems.duals import feasible_for
 from discreet.problems.folds import fold
 from discreet.problems.outcomes import Blocks, Chunk
 from discreet.problems.private_rows import NOTHING_PRIVATE, PrivateRows
@@ -59,7 +56,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _PassSums:
     """The result of a pass over consecutive outcomes under a rule.
 
     outcomes   number of outcomes
@@ -76,9 +73,9 @@ class _Found:
     moves: list[Moves]
 
 
-def _together(parts: list[_Found]) -> _Found:
+def _merge_sums(parts: list[_PassSums]) -> _PassSums:
     """Merge the results for consecutive outcomes."""
-    return _Found(
+    return _PassSums(
         sum(part.outcomes for part in parts),
         reduce(Sums.plus, [part.sums for part in parts]),
         reduce(dd_add, [part.totals for part in parts]),
@@ -96,7 +93,6 @@ class _Visit:
     streamed  True if the outcomes come in blocks, which are checked and added up
     private   groups of rows that must be private
     p_x       prior of the problem                                                 [n]
-    rows      the split rows of the only chunk, or None
     """
 
     rule: Rule
@@ -106,16 +102,14 @@ class _Visit:
     streamed: bool
     private: PrivateRows
     p_x: Array
-    rows: Split | None
 
-    def __call__(self, chunk: Chunk) -> _Found:
+    def __call__(self, chunk: Chunk) -> _PassSums:
         """Return the sums over a chunk."""
         (a, loss) = chunk.read()
         outcomes = np.arange(chunk.start, chunk.start + chunk.count)
         clear = self.rule.clear(chunk.start, a, loss, self.tilt) if self.compiled else None
         parts = []
-        last = (np.zeros(0), np.zeros(0))
-        counted = (np.zeros(0), np.zeros(0))
+        last = counted = (np.zeros(0), np.zeros(0))
         if self.streamed:
             last = (a[:, -1].copy(), loss[:, -1].copy())
         if clear is not None:
@@ -143,10 +137,9 @@ class _Visit:
             return decided
 
         if a.size:
-            rows = self.rows if clear is None else None
-            parts.append(sums_over(decide, a, loss, self.tilt, self.lift, rows))
+            parts.append(sums_over(decide, a, loss, self.tilt, self.lift))
         moves = [Moves.joined(batches)] if batches else batches
-        return _Found(chunk.count, reduce(Sums.plus, parts), counted, last, moves)
+        return _PassSums(chunk.count, reduce(Sums.plus, parts), counted, last, moves)
 
 
 class JudgedAnswer:
@@ -202,7 +195,7 @@ class JudgedAnswer:
         single_pass = self._model is self._problem and not self.answer.explicit
         return self._model.blocks if single_pass else None
 
-    def _pass(self, rule: Rule, tilt: Array) -> _Found:
+    def _pass(self, rule: Rule, tilt: Array) -> _PassSums:
         """Return the sums under the rule and the tilt, totals of the outcomes, and the last
         outcome.
         """
@@ -226,13 +219,8 @@ class JudgedAnswer:
             model.streamed,
             self._private if exact else NOTHING_PRIVATE,
             model.p_x,
-            model.rows,
         )
-        result: _Found
-        if model.rows is None:
-            result = fold(model.blocks, visit, _together, threads=self._threads, seen=seen)
-        else:  # arrays of one chunk
-            result = visit(next(model.blocks.chunks()))
+        result = fold(model.blocks, visit, _merge_sums, threads=self._threads, seen=seen)
         if result.outcomes != model.N:
             raise InputError(
                 f"the blocks hold {result.outcomes} outcomes, but the problem states "
@@ -241,7 +229,7 @@ class JudgedAnswer:
             )
         return result
 
-    def _worth(self, rule: Rule, found: _Found) -> Worth:
+    def _worth(self, rule: Rule, found: _PassSums) -> Worth:
         """Return the worth of a rule from its pass, before blending in its share of ignored
         outcomes.
         """
@@ -282,7 +270,7 @@ class JudgedAnswer:
         # The guess that ignores the outcome has perfect privacy, so the blend is at least as
         # private as the rule.
         within = min(plain.within, max(private, default=math.inf))
-        return Worth(law, error, upper, doubt, within, plain.moves, plain.shaken, plain.tied)
+        return Worth(law, error, upper, doubt, within, plain.moves, plain.change, plain.tied)
 
     def blended(self, share: float, end: End) -> tuple[Rule, Worth]:
         """Return the blend (1 − share)·answer + share·end, and its worth as it is stored."""
@@ -316,81 +304,30 @@ class JudgedAnswer:
             yield self._correct_duals(duals) if self._model.streamed else duals
 
     def _correct_duals(self, duals: DualBound) -> DualBound:
-        """Return the duals, lowered as far as the totals of the blocks require."""
-        total = self.totals.constraints[0]
-        shifts = self._shifts()
-        parts = (*duals.parts, -self._unseen() * (1.0 + 2.0**-30))
-        for group, shift in shifts:
-            mass = float(self.totals.marginal[0][group].sum()) * (1.0 + 2.0**-30)
-            parts = (*parts, -shift * mass * (1.0 + 8.0 * UNIT) - SMALLEST)
+        """Return duals that are feasible for the totals of the pass, which may differ from those
+        stated, and the bound that they prove.
+        """
+        marginal = self.totals.marginal[0]
+        totals = self.totals.constraints
+        priors = [marginal[term.rows] / each for term, each in zip(self.terms, totals, strict=True)]
+        prior = np.concatenate(priors)
+        tilt = duals.tilt
+        multipliers = duals.multipliers
+        lowered = 0.0
+        if tilt.any() and not np.array_equal(prior, self._problem.p_x):
+            feasible = feasible_for(tilt, multipliers, prior, self.terms)
+            assert feasible is not None  # feasible for a prior nearby
+            # Every least tilted loss falls by at most Σ_j max_i (t_ij − t'_ij) a_jl.
+            lowered = float((tilt - feasible[0]).max(axis=0) @ marginal) + SMALLEST * marginal.size
+            tilt, multipliers = feasible
+        parts = (*duals.parts, -(self._unseen() + lowered) * (1.0 + 2.0**-30))
+        total = totals[0]
         if all(map(math.isfinite, parts)):
             bound = math.fsum(parts)
             # The sum, the total and the quotient are each rounded once.
             parts = (bound / total, -4.0 * UNIT * abs(bound), -SMALLEST)
-        largest = max(self.totals.constraints[1:], default=0.0)
-        uneven = max(0.0, largest / total * (1.0 + 4.0 * UNIT) - 1.0)
-        return DualBound(*self._lower_tilt(shifts), parts, uneven)
-
-    def _groups(self) -> Iterator[tuple[Term, float, slice, Array]]:
-        """Yield each group of rows with its constraint, multiplier and prior, for the totals of the
-        pass.
-        """
-        for term, multiplier, total in zip(
-            self.terms, self._multipliers.tolist(), self.totals.constraints, strict=True
-        ):
-            for group in term.groups:
-                mass = self.totals.marginal[0][group]
-                yield (
-                    term,
-                    multiplier,
-                    group,
-                    mass / ((mass.sum() or 1.0) if term.measure.conditional else total),
-                )
-
-    def _lower_tilt(self, shifts: Iterable[tuple[slice, float]]) -> tuple[Array, Array]:
-        """Return the lowered tilt and the price of its multipliers for the totals of the pass."""
-        tilt = self._tilt
-        if shifts:
-            tilt = tilt.copy()
-            for group, shift in shifts:
-                tilt[:, group] = difference_below(tilt[:, group], np.full(1, shift))
-        if not tilt.any():
-            return tilt, self._multipliers
-        prices = list[float]()
-        for term, multiplier, group, p_x in self._groups():
-            if group.start == term.rows.start:  # a measure of each guess has one group
-                possible = p_x > 0.0
-                fitting = measure_of_tilts(term.measure, term.budget.amount, possible)
-                price = (
-                    fitting.price(tilt[:, group][:, possible], p_x[possible], multiplier)
-                    if term.priced
-                    else multiplier
-                )
-                prices.append(price)
-        return tilt, np.array(prices)
-
-    def _shifts(self) -> list[tuple[slice, float]]:
-        """Return the groups of rows whose tilts must be lowered to be feasible for the totals of
-        the pass, which may differ from those stated, and by how much.
-        """
-        shifts = []
-        for term, multiplier, group, p_x in self._groups():
-            own = self._tilt[:, group]
-            prior = self._problem.p_x[group]
-            if term.measure.conditional:
-                prior = prior / (prior.sum() or 1.0)
-            if np.array_equal(p_x, prior) or term.budget.oblivious or not own.any():
-                continue
-            possible = p_x > 0.0
-            fitting = measure_of_tilts(term.measure, term.budget.amount, possible)
-            over = float(
-                fitting.ceiling(own[:, possible], p_x[possible], multiplier, term.level).max()
-            )
-            if term.measure.conditional:  # as in `feasible_for`
-                over += 4.0 * UNIT * float(np.abs(own).max())
-            if over > 0.0:
-                shifts.append((group, over))
-        return shifts
+        surplus = max(0.0, max(totals) / total * (1.0 + 4.0 * UNIT) - 1.0)
+        return DualBound(tilt, multipliers, parts, surplus)
 
     def _unseen(self) -> float:
         """Return an upper bound of how far Σ min_i F_il of the truncated outcomes lies below that

@@ -81,7 +81,7 @@ class Worth:
     doubt     upper bound of the relative error of every entry Pr(X = x_j, Ŷ = y_i) of the law
     within    at budget 0: the proven δ of `privacy`; else inf
     moves     at budget 0: moves to an estimator with perfect privacy, if it is not the stored one
-    shaken    upper bound of the relative change that the moves make to any entry of the laws of
+    change    upper bound of the relative change that the moves make to any entry of the laws of
               other constraints
     tied      indices of constraints with budget 0 for the gain of an adversary with several best
               actions
@@ -93,13 +93,13 @@ class Worth:
     doubt: float = 0.0
     within: float = math.inf
     moves: Moves | None = None
-    shaken: float = 0.0
+    change: float = 0.0
     tied: tuple[int, ...] = ()
 
     @cached_property
     def leakage_ceilings(self) -> Array:
         """Return upper bounds of the leakage of the answer under each constraint [C]."""
-        return self.law.ceilings(self.doubt + self.shaken)
+        return self.law.ceilings(self.doubt + self.change)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,14 +121,14 @@ class DualBound:
 
     parts    numbers whose exact sum is at most Σ_l min_i (L_il + Σ_j t_ij a_jl); a part that is not
              finite means "unknown"
-    uneven   upper bound of the excess over 1 of the ratio of the total mass of another constraint
+    surplus  upper bound of the excess over 1 of the ratio of the total mass of another constraint
              to the total mass of the first
     """
 
     tilt: Array
     multipliers: Array
     parts: tuple[float, ...]
-    uneven: float = 0.0
+    surplus: float = 0.0
 
 
 def worth_of(
@@ -180,7 +180,7 @@ def worth_of(
         upper = round_up(error + verdict.rise + inexact.loss, sums.column_error, missed)
         upper *= 1.0 + 2.0 * inexact.relative
         return Worth(
-            law, error, upper, doubt, verdict.within, verdict.moves, verdict.shaken, private.tied
+            law, error, upper, doubt, verdict.within, verdict.moves, verdict.change, private.tied
         )
 
     if private.tied and verdict.within == 0.0:
@@ -226,15 +226,14 @@ def conclude(case: JudgedAnswer) -> Verdict[Any]:
     lower, upper = _of_either_total(lower, worth.upper, case.totals.off)
     private = asks_privacy(case.terms)
     own = case.own
-    residual = _phi_residual(worth)
     certificate = Certificate(
         lower=lower,
         upper=upper,
-        phi_residual=residual,
+        phi_residual=_phi_residual(worth),
         private_within=worth.within if private else math.inf,
         blend=share,
         own_error=own.error,
-        own_phi_residual=residual if own is worth else _phi_residual(own),
+        own_phi_residual=_phi_residual(own),
         own_private_within=own.within if private else math.inf,
         kkt=_residuals(case.terms, worth, duals, case.worst_entry(answer, duals.tilt)),
         terms=_term_leakages(case.terms, worth, own),
@@ -268,26 +267,18 @@ def _term_leakages(terms: Sequence[Term], worth: Worth, own: Worth) -> tuple[Ter
     """Return the proven leakages of each constraint, for the repaired answer and for the answer as
     given.
     """
-    leakages = worth.law.leakages.tolist()
-    ceilings = worth.leakage_ceilings.tolist()
-    own_leakages = leakages
-    own_ceilings = ceilings
-    if own is not worth:
-        own_leakages = own.law.leakages.tolist()
-        own_ceilings = own.leakage_ceilings.tolist()
+    columns = (worth.law.leakages, worth.leakage_ceilings, own.law.leakages, own.leakage_ceilings)
+    rows = zip(terms, *[column.tolist() for column in columns], strict=True)
     return tuple(
         [
             TermLeakage(
                 term.budget.amount,
                 str(term.measure),
-                leakages[number],
-                ceilings[number],
-                own_leakages[number],
-                own_ceilings[number],
+                *numbers,
                 own_budget_kept=_keeps(number, term, own),
                 perfect=term.budget.perfect,
             )
-            for number, term in enumerate(terms)
+            for number, (term, *numbers) in enumerate(rows)
         ]
     )
 
@@ -300,10 +291,7 @@ def _keeps(number: int, term: Term, worth: Worth) -> bool:
 
 
 def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
-    for number, term in enumerate(terms):  # noqa: SIM110 (a generator takes longer)
-        if not _keeps(number, term, worth):
-            return False
-    return True
+    return all(_keeps(number, term, worth) for number, term in enumerate(terms))
 
 
 def _ignoring(case: JudgedAnswer) -> list[End]:
@@ -340,7 +328,7 @@ def _within_budget(case: JudgedAnswer) -> tuple[Rule, Worth, float]:
 
     ends = [end for end in ends if not perfect or is_private(end.worth.within, end.worth.doubt)]
     budgets = [term.budget.amount if term.priced else math.inf for term in case.terms]
-    slack = case.blend_doubt + own.shaken
+    slack = case.blend_doubt + own.change
     for which, share in blends(
         own.law, own.error, [end.worth for end in ends], budgets, slack, leaked
     ):
@@ -395,7 +383,7 @@ def _bound(terms: Sequence[Term], duals: DualBound, reached: Worth) -> float:
                 level = term.measure.level(float(reached.leakage_ceilings[number]))
             cost += price * level * (1.0 + TOTAL_ROUNDING) + SMALLEST
     # The last term covers the rounding of the sum over groups.
-    cost *= 1.0 + duals.uneven + 8.0 * (len(reached.law.groups) - 1) * UNIT
+    cost *= 1.0 + duals.surplus + 8.0 * (len(reached.law.groups) - 1) * UNIT
     if not all(map(math.isfinite, (cost, *duals.parts))):
         return -math.inf
     bound = math.fsum([*duals.parts, -cost])

@@ -190,7 +190,7 @@ class Privacy:
     within   δ; 0 for perfect privacy
     rise     increase of the error probability
     moves    moves that lead to the estimator with perfect privacy, if it is not the stored one
-    shaken   upper bound of the relative change that the moves make to any entry of the laws of
+    change   upper bound of the relative change that the moves make to any entry of the laws of
              other constraints
     stored   δ of the stored estimator
     """
@@ -198,7 +198,7 @@ class Privacy:
     within: float
     rise: float = 0.0
     moves: Moves | None = None
-    shaken: float = 0.0
+    change: float = 0.0
     stored: float = 0.0
 
 
@@ -215,9 +215,11 @@ class Group:
 
 def groups_of(law: Law, terms: Sequence[Term]) -> list[Group]:
     """Return the groups of all constraints with their laws."""
-    rows = [(group, term.budget.perfect) for term in terms for group in term.groups]
-    pairs = zip(rows, law.groups, strict=True)
-    return [Group(group, own, perfect) for (group, perfect), own in pairs]
+    return [
+        Group(rows, own, term.budget.perfect)
+        for term, laws in zip(terms, law.constraints, strict=True)
+        for rows, own in zip(term.groups, laws, strict=True)
+    ]
 
 
 def privacy(
@@ -306,10 +308,11 @@ def _exactly_private(
     made = moves if len(chosen) == moves.room.size else moves.chosen(chosen)
     least_total = 1.0 - 2.0 * TOTAL_TOLERANCE
     rise = float((bounds * made.room + SMALLEST) @ made.cost) * _SPARE / least_total
-    shaken = max(
-        [_shaken(group, made, bounds) for group in groups if not group.perfect], default=0.0
+    change = max(
+        [_relative_change(group, made, bounds) for group in groups if not group.perfect],
+        default=0.0,
     )
-    return Privacy(0.0, rise + 2.0 * SMALLEST * int(np.count_nonzero(made.cost)), made, shaken)
+    return Privacy(0.0, rise + 2.0 * SMALLEST * int(np.count_nonzero(made.cost)), made, change)
 
 
 def _equations(
@@ -342,18 +345,13 @@ def _equations(
     mass = np.where(law.mass > 0.0, law.mass, 1.0) / law.mass.sum()
     effect[index, moves.base] = outcomes.excess * (-share / mass[moves.base])[:, None]
     effect[index, moves.towards] = outcomes.excess * (share / mass[moves.towards])[:, None]
-    matrix = (
-        effect.take(guesses, axis=1)
-        .take(values, axis=2)
-        .reshape(index.size, guesses.size * values.size)
-        .T
-    )
+    matrix = effect[:, guesses][:, :, values].reshape(index.size, -1).T
     ratio = np.abs(law.ratio_minus_one())
     apart = ratio * (1.0 + 16.0 * UNIT) + law.reach(doubt) + doubt * (1.0 + ratio)
-    return matrix, apart.take(guesses, axis=0).take(values, axis=1).ravel() * _SPARE
+    return matrix, apart[np.ix_(guesses, values)].ravel() * _SPARE
 
 
-def _shaken(group: Group, moves: Moves, bounds: Array) -> float:
+def _relative_change(group: Group, moves: Moves, bounds: Array) -> float:
     """Return an upper bound of the relative change of any entry of the law under moves within the
     bounds.
     """

@@ -49,11 +49,14 @@ def compile_seconds() -> float:
     """Return the seconds this process has spent compiling so far, without loading code from
     disk.
     """
-    return _heard().duration if _heard.asked() and _heard().done else 0.0
+    if not _compile_listener.asked():
+        return 0.0
+    listener = _compile_listener()
+    return float(listener.duration) if listener.done else 0.0
 
 
 @once
-def _heard() -> Any:
+def _compile_listener() -> Any:
     """Return a listener to numba's compilation events; one thread compiles at a time."""
     from numba.core import event
 
@@ -71,7 +74,7 @@ def jit(function: Callable[..., Any], *, reorder: bool = False, inline: bool = F
     """
     import numba
 
-    _heard()
+    _compile_listener()
     options = {
         "nogil": True,
         "fastmath": {"reassoc": reorder, "nsz": reorder},
@@ -81,10 +84,10 @@ def jit(function: Callable[..., Any], *, reorder: bool = False, inline: bool = F
         compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no folder for its cache
         compiled = numba.njit(**options)(function)
-    return _recognisable(compiled, function)
+    return _make_cacheable(compiled, function)
 
 
-def _recognisable(compiled: Any, function: Callable[..., Any]) -> Any:
+def _make_cacheable(compiled: Any, function: Callable[..., Any]) -> Any:
     """Give a compiled function a name and a code object that are the same in every process.
 
     numba finds the machine code of a function on disk by the pickled functions that it calls. By
@@ -137,7 +140,7 @@ def prefetch() -> Any:
 
         return types.void(array, position), generate
 
-    return _recognisable(intrinsic(hint), hint)
+    return _make_cacheable(intrinsic(hint), hint)
 
 
 def flat(array: Array) -> tuple[Array, int]:

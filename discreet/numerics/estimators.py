@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from discreet.numerics.double_double import (
     Array,
     DoubleDouble,
-    Split,
     dd_add,
     dd_dot,
     dd_sum,
@@ -74,25 +73,11 @@ class Decisions:
 
     def sums(self, values: Array) -> DoubleDouble:
         """Return Σ_l P_il v_jl as a double-double [m, k], for values ≥ 0 below 1e150 [k, B]."""
-        return self._with_drawn(dd_sum_chosen(values, self.certain), values)
-
-    def sums_of(self, rows: Split) -> DoubleDouble:
-        """Return Σ_l P_il v_jl as a double-double [m, k], for split rows."""
-        return self._with_drawn(rows.chosen(self.certain), rows.values)
-
-    def _with_drawn(self, certain: DoubleDouble, values: Array) -> DoubleDouble:
+        certain = dd_sum_chosen(values, self.certain)
         if not self.places.size:
             return certain
         drawn = values.take(self.places, axis=1)
-        some = np.flatnonzero(drawn.any(axis=1))  # the drawn outcomes may belong to one group
-        if some.size == len(values):
-            return dd_add(certain, dd_dot(self.columns[:, None, :], drawn))
-        high, low = dd_dot(self.columns[:, None, :], drawn.take(some, axis=0))
-        for whole, part in zip(
-            certain, dd_add((certain[0][:, some], certain[1][:, some]), (high, low)), strict=True
-        ):
-            whole[:, some] = part
-        return certain
+        return dd_add(certain, dd_dot(self.columns[:, None, :], drawn))
 
     def expected(self, values: Array) -> DoubleDouble:
         """Return Σ_il P_il w_il as a double-double [], for values ≥ 0 below 1e150 [m, B]."""
@@ -117,12 +102,9 @@ def normalise(estimator: Array) -> Array:
     if bool((totals == 1.0).all()) and estimator.min() >= 0.0:
         return np.asarray(estimator)
     clipped = np.where(np.isfinite(estimator), np.clip(estimator, 0.0, 1e300), 0.0)
+    clipped[:, ~clipped.any(axis=0)] = 1.0
     stochastic = clipped.sum(axis=0) == 1.0
-    largest = np.where(stochastic, 1.0, clipped.max(axis=0))
-    if not largest.all():
-        clipped[:, largest == 0.0] = 1.0
-        largest = np.where(largest > 0.0, largest, 1.0)
-    clipped /= largest
+    clipped /= np.where(stochastic, 1.0, clipped.max(axis=0))
     clipped /= np.where(stochastic, 1.0, clipped.sum(axis=0))
     return np.asarray(clipped)
 

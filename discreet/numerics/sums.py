@@ -22,7 +22,6 @@ from discreet.numerics.double_double import (
     BLOCK,
     Array,
     DoubleDouble,
-    Split,
     dd_add,
     dd_sum,
     exact_product,
@@ -31,17 +30,13 @@ from discreet.numerics.estimators import Decisions, column_error
 from discreet.numerics.label_strips import StripSums, strip_sums
 from discreet.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT, sum_doubt
 from discreet.numerics.tilted_losses import (
-    dd_label_doubt,
+    excess_bounds,
     in_order_losses,
-    label_doubt,
-    least_two,
     never_in_doubt,
 )
 
 # Relative rounding error of terms ≥ 0 and their pairwise sum: a few units, and one per doubling.
 _PAIRWISE = 2.0**-44
-# Largest rounding bound, relative to the loss of an outcome, that does not call for double-double.
-_SURE = 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +50,7 @@ class Sums:
     missed         upper bound of the change of the loss by products that underflow: 4 SMALLEST for
                    each, twice the loss of the four products that `exact_product` adds up
     lost           upper bound of the change of each entry of joint by such products [m, n], or 0
-    wasted         upper bound of Σ_il P_il F_il − Σ_l min_i F_il
+    excess_loss    upper bound of Σ_il P_il F_il − Σ_l min_i F_il
     worst          max_il P_il r_il / w_l
     outcomes       number of outcomes
     """
@@ -66,7 +61,7 @@ class Sums:
     column_error: float
     missed: float
     lost: Array | float
-    wasted: float
+    excess_loss: float
     worst: float
     outcomes: int
 
@@ -79,7 +74,7 @@ class Sums:
             max(self.column_error, other.column_error),
             self.missed + other.missed,
             self.lost + other.lost,
-            (self.wasted + other.wasted) * (1.0 + 4.0 * UNIT),
+            (self.excess_loss + other.excess_loss) * (1.0 + 4.0 * UNIT),
             max(self.worst, other.worst),
             self.outcomes + other.outcomes,
         )
@@ -110,7 +105,7 @@ class Sums:
         size = float(np.abs(tilt * high).sum() + self.loss[0])
         # Underflow in joint and in products.
         vanished = (8.0 + 2.0 * self.outcomes) * SMALLEST * float(np.abs(tilt).sum() + tilt.size)
-        lost = (self.wasted + self.missed + vanished) * (1.0 + 4.0 * UNIT)
+        lost = (self.excess_loss + self.missed + vanished) * (1.0 + 4.0 * UNIT)
         # These products are exact up to 2^-90 |t| u and underflow.
         entries = (each.ravel().tolist() for each in (tilt, high, low))
         parts = [
@@ -127,21 +122,16 @@ def sums_over(
     loss: Array,
     tilt: Array,
     lift: NDArray[np.int32],
-    rows: Split | None = None,
 ) -> Sums:
     """Return the sums over outcomes p_xz [n, ·], loss [m, ·] under a feasible tilt.
 
     decide  returns the decisions at a slice of the outcomes
     lift    exponents that keep products of rare private values from underflow (`faint_lift`) [n]
-    rows    `split_rows` of at most `BLOCK` outcomes, if already known
     """
     blocks = (slice(start, start + BLOCK) for start in range(0, p_xz.shape[1], BLOCK))
     return reduce(
         Sums.plus,
-        (
-            _block_sums(decide(each), p_xz[:, each], loss[:, each], tilt, lift, rows)
-            for each in blocks
-        ),
+        (_block_sums(decide(each), p_xz[:, each], loss[:, each], tilt, lift) for each in blocks),
     )
 
 
@@ -151,7 +141,6 @@ def _block_sums(
     loss: Array,
     tilt: Array,
     lift: NDArray[np.int32],
-    rows: Split | None,
 ) -> Sums:
     places = decided.places
     columns = decided.columns
@@ -196,17 +185,9 @@ def _block_sums(
             * SMALLEST
             * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
         )
-    # Only the diagonal of the sums of losses by guess is needed.
-    if len(loss) * (len(p_xz) + len(loss)) * p_xz.shape[1] > 8 * BLOCK:
-        joint = decided.sums(lifted_rows(p_xz, lift))
-        expected = decided.expected(loss)
-    else:
-        joint, expected = _by_rows(
-            *decided.sums_of(split_rows(p_xz, loss, lift) if rows is None else rows), len(p_xz)
-        )
     return Sums(
-        joint,
-        expected,
+        decided.sums(lifted_rows(p_xz, lift)),
+        decided.expected(loss),
         random,
         error,
         missed,
@@ -232,22 +213,9 @@ def _lost(columns: Array, masses: Array) -> Array | float:
     return np.asarray(4.0 * SMALLEST * ((columns > 0.0).astype(np.float64) @ (masses > 0.0).T))
 
 
-def split_rows(p_xz: Array, loss: Array, lift: NDArray[np.int32]) -> Split:
-    """Return the rows of p_xz, lifted, and of loss [n + m, ·], split so that they can be summed
-    under many estimators.
-    """
-    return Split.of(np.concatenate([lifted_rows(p_xz, lift), loss]))
-
-
 def lifted_rows(p_xz: Array, lift: NDArray[np.int32]) -> Array:
     """Return p_xz [n, ·] times 2^lift_j [n]."""
     return np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
-
-
-def _by_rows(high: Array, low: Array, n: int) -> tuple[DoubleDouble, DoubleDouble]:
-    """Separate sums by guess [m, n + m] into the sums of p_xz [m, n] and the expected loss []."""
-    lost = dd_sum(np.concatenate([np.diagonal(high[:, n:]), np.diagonal(low[:, n:])]))
-    return (high[:, :n], low[:, :n]), lost
 
 
 def _excess_loss(
@@ -255,23 +223,15 @@ def _excess_loss(
 ) -> tuple[float, float]:
     """Return Σ_il P_il (F_il − min_k F_kl), rounded up, and max_il P_il r_il / w_l, for outcomes
     [·, K] with columns P [m, K].
-
-    If rounding may exceed 2⁻⁴⁰ of the loss of an outcome, its tilted losses are recomputed in
-    double-double.
     """
-    _, smallest, _, second = least_two(losses)
-    rival = np.where(losses == smallest, second, smallest)
-    doubt = label_doubt(p_xz, tilt, losses, rival)
-    rounding = (columns * (doubt - np.maximum(losses - rival, 0.0))).sum(axis=0)
-    unsure = np.flatnonzero(rounding > _SURE * (columns * loss).sum(axis=0))
-    if unsure.size:
-        finer = dd_label_doubt(p_xz.take(unsure, axis=1), loss.take(unsure, axis=1), tilt)
-        doubt[:, unsure] = np.minimum(doubt[:, unsure], finer)
-    wasted = float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
+    excess = excess_bounds(p_xz, loss, tilt)
+    excess_loss = (
+        float((columns * excess).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * excess.size
+    )
     mass = p_xz.sum(axis=0)
-    worst = (columns * (losses - smallest)).max(axis=0)
+    worst = (columns * (losses - losses.min(axis=0))).max(axis=0)
     with np.errstate(over="ignore"):
-        return wasted, float((worst / np.where(mass > 0.0, mass, np.inf)).max(initial=0.0))
+        return excess_loss, float((worst / np.where(mass > 0.0, mass, np.inf)).max(initial=0.0))
 
 
 def clear_strips(
@@ -293,9 +253,14 @@ def clear_strips(
 
 def sums_of_strips(found: StripSums, lift: NDArray[np.int32]) -> Sums:
     """Return the sums over clear outcomes."""
-    (high, low), loss = _by_rows(*found.sums, lift.size)
-    joint = np.ldexp(high, lift), np.ldexp(low, lift)
-    return Sums(joint, loss, np.zeros(high.shape), 0.0, 0.0, 0.0, 0.0, 0.0, int(found.counts.sum()))
+    n = lift.size
+    high, low = found.sums
+    losses = [np.diagonal(part[:, n:]) for part in (high, low)]
+    joint = np.ldexp(high[:, :n], lift), np.ldexp(low[:, :n], lift)
+    loss = dd_sum(np.concatenate(losses))
+    return Sums(
+        joint, loss, np.zeros(joint[0].shape), 0.0, 0.0, 0.0, 0.0, 0.0, int(found.counts.sum())
+    )
 
 
 def totals(p_xz: Array, loss: Array, found: StripSums | None = None) -> DoubleDouble:

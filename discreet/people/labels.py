@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from discreet.checks import brief
 from discreet.errors import InputError
 from discreet.people.tables import in_columns
-from discreet.problems.frames import MOST_LABELS, Codes, Values, digest_of, in_order, is_missing
+from discreet.problems.frames import (
+    MOST_LABELS,
+    Codes,
+    Values,
+    digest_of,
+    is_missing,
+    sorted_labels,
+)
 
 TOGETHER = ""
 """The name of all sensitive columns together, which one budget without a name is about."""
@@ -174,7 +181,7 @@ def known_codes(values: NDArray[Any], what: str, known: Sequence[Any]) -> Codes:
 def merge_labels(known: Sequence[Any], more: Iterable[Any]) -> tuple[Any, ...]:
     """The known labels, then the others, sorted where they can be, else by type and text."""
     have = {*known}
-    return (*known, *in_order(dict.fromkeys(label for label in more if label not in have)))
+    return (*known, *sorted_labels(dict.fromkeys(label for label in more if label not in have)))
 
 
 def _plain(value: Any) -> Any:

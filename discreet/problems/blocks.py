@@ -6,7 +6,6 @@ with the totals that every pass would otherwise have to compute again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -38,7 +37,6 @@ class BlockProblem(Constrained):
 
     kind: ClassVar[Literal[Kind.BLOCKS]] = Kind.BLOCKS
     streamed = True
-    rows = None
 
     blocks: Blocks
     terms: tuple[Term, ...]
@@ -88,23 +86,9 @@ class BlockProblem(Constrained):
         marginal = high[: self.n], low[: self.n]
         sums = [total_of((high[term.rows], low[term.rows])) for term in self.terms]
         errors = high[self.n :] / sums[0]
-        self.check_totals(marginal[0], sums, errors)
-        return Totals(marginal, sums, errors, 0.0)
-
-    def least(
-        self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
-    ) -> tuple[float, ...]:
-        """Return the numbers of the pass."""
-        assert found is not None  # a rule over blocks is judged in one pass
-        return found
-
-    def check_totals(self, p_x: Array, totals: Sequence[float], errors: Array) -> None:
-        """Raise InputError if Σ_l a_l [n] of the blocks, its sum for each constraint, or constant
-        errors [m] differ from the stated ones.
-        """
-        gap = float(np.abs(p_x - self.p_x).max())
-        same = np.array_equal(faint_lift(p_x) > 0, faint_lift(self.p_x) > 0)
-        total = max(totals, key=lambda each: abs(each - 1.0))
+        gap = float(np.abs(marginal[0] - self.p_x).max())
+        same = np.array_equal(faint_lift(marginal[0]) > 0, faint_lift(self.p_x) > 0)
+        total = max(sums, key=lambda each: abs(each - 1.0))
         if not (abs(total - 1.0) <= TOTAL_TOLERANCE and gap <= TOTAL_TOLERANCE and same):
             raise InputError(
                 f"the blocks sum to {total!r} and their p_x is up to {gap:g} from the problem's; "
@@ -116,3 +100,11 @@ class BlockProblem(Constrained):
                 "says "
                 f"{np.asarray(self.constant_errors).tolist()}; give the totals found"
             )
+        return Totals(marginal, sums, errors, 0.0)
+
+    def least(
+        self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
+    ) -> tuple[float, ...]:
+        """Return the numbers of the pass."""
+        assert found is not None  # a rule over blocks is judged in one pass
+        return found

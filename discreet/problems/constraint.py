@@ -343,7 +343,7 @@ class Constrained:
                 chosen = term.measure
             with prefix_errors(place):
                 limit = constraint_of(asked, equivocation, prior, chosen)
-                terms.append(_retold(term, limit))
+                terms.append(_with_limit(term, limit))
         other = copy(self)
         freeze(other, terms=tuple(terms))
         return other
@@ -494,7 +494,7 @@ def prefix_errors(where: str) -> Iterator[None]:
         raise InputError(f"{where}{error}") from None
 
 
-def _retold(term: Term, budget: LeakageBudget) -> Term:
+def _with_limit(term: Term, budget: LeakageBudget) -> Term:
     if budget.measure.conditional != term.measure.conditional:
         kind = "a given variable" if term.measure.conditional else "no given variable"
         raise InputError(

@@ -49,7 +49,7 @@ def exact_columns(
     """
     if not moved.size:
         return {}
-    law, columns, masses = fold(blocks, partial(_in_chunk, answer, moved), _together)
+    law, columns, masses = fold(blocks, partial(_in_chunk, answer, moved), _merge_parts)
     bases = {outcome: int(column.argmax()) for outcome, column in columns.items()}
     moves = [(outcome, guess, bases[outcome]) for outcome, guess in moved.T.tolist()]
     if private.gains.size:
@@ -89,7 +89,7 @@ def _in_chunk(answer: Rule, moved: NDArray[np.intp], chunk: Chunk) -> _Parts:
     return law + drawn @ tied.T, columns, masses
 
 
-def _together(parts: list[_Parts]) -> _Parts:
+def _merge_parts(parts: list[_Parts]) -> _Parts:
     """Merge the results for chunks; the sums are exact in any order."""
     columns, masses = (dict(chain.from_iterable(part[k].items() for part in parts)) for k in (1, 2))
     return sum(part[0] for part in parts), columns, masses
@@ -125,25 +125,14 @@ def _equations(
     return rows
 
 
-def _solution(rows: list[list[Fraction]]) -> list[Fraction]:
-    """Return the solution of a regular system of equations, whose last column is the right side."""
-    scaled = [
-        [int(value * math.lcm(*(each.denominator for each in row))) for value in row]
-        for row in rows
-    ]
-    values, unit = _solve(scaled)
-    return [Fraction(value, unit) for value in values]
+def _solution(equations: list[list[Fraction]]) -> list[Fraction]:
+    """Return the solution of a regular system of equations, whose last column is the right side.
 
-
-def _solve(system: list[list[int]]) -> tuple[list[int], int]:
-    """Return integers x and d > 0 such that x/d solves a regular system, whose last column is the
-    right side.
-
-    The solution is computed modulo increasing powers of a prime, one digit at a time. Numerators
-    and denominators divide minors of the system, so modulo a power beyond twice the square of any
-    minor the solution is unique.
+    The equations are scaled to integers, and the solution is computed modulo increasing powers of a
+    prime, one digit at a time. Numerators and denominators divide minors of the system, so modulo a
+    power beyond twice the square of any minor the solution is unique.
     """
-    rows = np.array(system, dtype=object)
+    rows = np.array([_integers(equation) for equation in equations], dtype=object)
     matrix = rows[:, :-1]
     rest = rows[:, -1]
     largest = math.prod(np.abs(rows).sum(axis=1).tolist())  # an upper bound of any minor
@@ -158,8 +147,8 @@ def _solve(system: list[list[int]]) -> tuple[list[int], int]:
     unit = 1
     for value in residue.tolist():
         unit *= _denominator(value * unit % modulus, modulus, largest)
-    numerators = residue * unit % modulus
-    return [value - modulus * (value > largest) for value in numerators.tolist()], unit
+    numerators = (residue * unit % modulus).tolist()
+    return [Fraction(value - modulus * (value > largest), unit) for value in numerators]
 
 
 def _inverse_modulo_prime(matrix: NDArray[np.object_]) -> NDArray[np.object_]:
@@ -217,7 +206,7 @@ def _exact_sum(row: Array) -> Fraction:
     return total
 
 
-def _integers(column: _Fractions) -> list[int]:
-    """Return the column times the least number that makes all entries integers."""
-    unit = math.lcm(*(value.denominator for value in column))
-    return [int(value * unit) for value in column]
+def _integers(values: _Fractions) -> list[int]:
+    """Return the values times the least number that makes all of them integers."""
+    unit = math.lcm(*(value.denominator for value in values))
+    return [int(value * unit) for value in values]

@@ -54,7 +54,7 @@ def fold(
     if isinstance(blocks, Mapped):
         return fold(
             blocks.base,
-            partial(_through, work, blocks.change),
+            partial(_work_on_changed, work, blocks.change),
             merge,
             threads=threads,
             given=given,
@@ -88,7 +88,7 @@ def found_in(
     def visit(chunk: Chunk) -> tuple[int, Found]:
         return chunk.count, work(chunk) if given is None else work(chunk, given[chunk.start])
 
-    parts = in_order(_chosen(chunks, start, given), threads, visit)
+    parts = in_order(_select_chunks(chunks, start, given), threads, visit)
     for number, (count, part) in enumerate(parts, first):
         if seen is not None:
             seen(count)
@@ -136,7 +136,7 @@ def _append(
         nodes[first:] = [(level + 1, index // FAN, merge([value for _, _, value in nodes[first:]]))]
 
 
-def _chosen(
+def _select_chunks(
     chunks: Iterable[Chunk], start: int, given: Mapping[int, Any] | None
 ) -> Iterator[Chunk]:
     """Yield the chunks to visit, beginning at an outcome; InputError if they are out of order."""
@@ -151,7 +151,7 @@ def _chosen(
             yield chunk
 
 
-def _through(
+def _work_on_changed(
     work: Callable[..., Found], change: Callable[[Any, Any], Any], chunk: Chunk, *given: Any
 ) -> Found:
     """Apply work to a changed chunk."""

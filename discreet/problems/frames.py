@@ -81,7 +81,7 @@ class Values:
             ) from None
         return list(place), index
 
-    def _told(self, about: Sequence[Any], dtype: Any) -> NDArray[Any]:
+    def _per_person(self, about: Sequence[Any], dtype: Any) -> NDArray[Any]:
         """Return, for each person, the property of their distinct entry."""
         return np.array(about, dtype=dtype)[self._distinct[1]]
 
@@ -90,7 +90,7 @@ class Values:
         """A mask of the missing entries [people]."""
         if self._numeric:
             return np.asarray(self.raw != self.raw)
-        return self._told([is_missing(value) for value in self._distinct[0]], bool)
+        return self._per_person([is_missing(value) for value in self._distinct[0]], bool)
 
     @cached_property
     def _present(self) -> list[Any]:
@@ -112,7 +112,7 @@ class Values:
         ):
             return None
         try:
-            return self._told(
+            return self._per_person(
                 [np.nan if is_missing(value) else float(value) for value in self._distinct[0]],
                 np.float64,
             )
@@ -204,7 +204,7 @@ class Values:
         if self.ordered is not None:
             place = {plain(label): k for k, label in enumerate(self.ordered)}
             return tuple(sorted(labels, key=lambda label: place[label]))
-        return tuple(in_order(labels))
+        return tuple(sorted_labels(labels))
 
     def codes(self, labels: Sequence[Any]) -> Codes:
         """Return the index of each entry among the labels [people]; a missing entry has the index
@@ -212,25 +212,18 @@ class Values:
         """
         place = {label: k for k, label in enumerate(labels)}
         absent = place.get(None, UNKNOWN)
-        if self.numbers is not None and all(
-            isinstance(label, int | float) for label in labels if label is not None
-        ):
-            known = np.array(
-                [label for label in labels if label is not None] or [np.nan], dtype=np.float64
-            )
-            order = np.argsort(known, kind="stable")
-            hit = order[np.minimum(np.searchsorted(known[order], self.numbers), len(known) - 1)]
-            return np.where(
-                self.missing, absent, np.where(known[hit] == self.numbers, hit, UNKNOWN)
-            )
-        each = [
-            absent if is_missing(value) else place.get(plain(value), UNKNOWN)
-            for value in self._distinct[0]
+        if self.numbers is None:
+            entries, index = self._distinct
+        else:
+            numbers, index = np.unique(self.numbers, return_inverse=True)
+            entries = numbers.tolist()
+        codes = [
+            absent if is_missing(entry) else place.get(plain(entry), UNKNOWN) for entry in entries
         ]
-        return self._told(each, np.intp)
+        return np.array(codes, dtype=np.intp)[index.reshape(-1)]
 
 
-def in_order(values: Iterable[Any]) -> list[Any]:
+def sorted_labels(values: Iterable[Any]) -> list[Any]:
     """Return sorted values; values that cannot be compared are sorted by type and text."""
     labels = list(values)
     try:

@@ -41,10 +41,7 @@ class Law:
     @property
     def mass(self) -> Array:
         """The guess masses Pr(Ŷ = y_i) [m]."""
-        groups = self.constraints[0]
-        return (
-            groups[0].mass if len(groups) == 1 else np.sum([group.mass for group in groups], axis=0)
-        )
+        return np.asarray(np.sum([group.mass for group in self.constraints[0]], axis=0))
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -103,35 +100,19 @@ def laws_of(
             own = lost[:, rows] if isinstance(lost, np.ndarray) else lost
             entries = (joint[0][:, rows], joint[1][:, rows])
             prior = (marginal[0][rows], marginal[1][rows])
+            probability = total
+            exponent = 0
             if term.measure.conditional:
-                groups.append(_law_of_group(entries, prior, lift[rows], term.measure, own, total))
-            else:
-                law = law_of(entries, prior, lift[rows], term.measure, own)
-                groups.append(scaled_law(law, total, total))
+                # Scaled by a power of two to a size of about one, products of rare values do not
+                # underflow.
+                probability = float(prior[0].sum())
+                exponent = min(1000, -math.frexp(probability)[1])
+                prior = (np.ldexp(prior[0], exponent), np.ldexp(prior[1], exponent))
+            law = law_of(entries, prior, lift[rows] - exponent, term.measure, own)
+            scale = math.ldexp(1.0, exponent)
+            groups.append(scaled_law(law, probability * scale, total * scale))
         constraints.append(tuple(groups))
     return Law(tuple(constraints))
-
-
-def _law_of_group(
-    entries: DoubleDouble,
-    prior: DoubleDouble,
-    lift: NDArray[np.int32],
-    measure: Measure,
-    lost: Array | float,
-    total: float,
-) -> OutputLaw:
-    """Return the law given the value of the group; its prior is divided by the probability of that
-    value.
-
-    The group is scaled by a power of two to a size of about one, so that products of rare values do
-    not underflow.
-    """
-    probability = float(prior[0].sum())
-    exponent = min(1000, -math.frexp(probability)[1])
-    lifted = (np.ldexp(prior[0], exponent), np.ldexp(prior[1], exponent))
-    law = law_of(entries, lifted, lift - exponent, measure, lost)
-    scale = math.ldexp(1.0, exponent)
-    return scaled_law(law, probability * scale, total * scale)
 
 
 def _ceiling(groups: tuple[OutputLaw, ...], perturbation: float) -> float:

@@ -291,13 +291,10 @@ class OutcomeRule(Rule):
         """
         tilted = in_order_losses(p_xz, loss, self.tilt)
         here = self.ties_in(outcomes[0], outcomes[-1] - outcomes[0] + 1)
-        places = self.ties[here] - outcomes[0]
-        columns = self.columns[:, here]
-        if outcomes[-1] - outcomes[0] >= outcomes.size:  # the indices have gaps
-            places = np.searchsorted(outcomes, self.ties[here])
-            listed = outcomes[places] == self.ties[here]
-            places = places[listed]
-            columns = columns.compress(listed, axis=1)
+        places = np.searchsorted(outcomes, self.ties[here])
+        listed = outcomes[places] == self.ties[here]
+        places = places[listed]
+        columns = self.columns[:, here].compress(listed, axis=1)
         if self.band == 0.0:
             return Decisions.labelled(first_least(tilted), places, columns)
         best, least, second, runner = least_two(tilted)

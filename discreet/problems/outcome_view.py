@@ -29,13 +29,14 @@ def row_names(problem: Problem) -> tuple[list[str], list[str]]:
     guesses = [f"guess {i}" for i in range(problem.m)]
     if (report := problem.samples) is None:
         return rows, guesses
-    named = [
+    values = [
         f"{secret}={value}" for secret in report.hide for value in report.private_labels[secret]
     ]
-    told = [f"{report.guess}={value}" for value in report.guesses]
-    return named if len(named) == len(rows) else rows, told if len(told) == len(
-        guesses
-    ) else guesses
+    if len(values) == len(rows):
+        rows = values
+    if len(report.guesses) == len(guesses):
+        guesses = [f"{report.guess}={value}" for value in report.guesses]
+    return rows, guesses
 
 
 def outcome_columns(problem: Problem) -> dict[str, Array]:

@@ -93,9 +93,8 @@ class PrivateRows:
                 (sums[0][..., None, :], sums[1][..., None, :]), (weights, np.zeros_like(weights))
             )
         )
-        return np.concatenate([sums[0], gain_sums[0]], axis=-1), np.concatenate(
-            [sums[1], gain_sums[1]], axis=-1
-        )
+        high, low = (np.concatenate(pair, axis=-1) for pair in zip(sums, gain_sums, strict=True))
+        return high, low
 
     def gain_laws(
         self, joint: DoubleDouble, marginal: DoubleDouble
@@ -114,14 +113,14 @@ class PrivateRows:
 
     def without_proven(self, law: Law) -> Law:
         """Return the law by measures without the actions that are proven to gain nothing."""
-        return Law(tuple(map(_without, law.constraints, self.proven)))
+        return Law(tuple(map(_law_without, law.constraints, self.proven)))
 
 
 NOTHING_PRIVATE = PrivateRows((), np.zeros((0, 0)), ())
 """The empty set of groups."""
 
 
-def _without(groups: tuple[OutputLaw, ...], proven: tuple[int, ...]) -> tuple[OutputLaw, ...]:
+def _law_without(groups: tuple[OutputLaw, ...], proven: tuple[int, ...]) -> tuple[OutputLaw, ...]:
     if not proven:
         return groups
     others = OtherActions(groups[0].measure, proven)  # type: ignore[arg-type]

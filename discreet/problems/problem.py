@@ -41,16 +41,15 @@ from discreet.lazy import cached_property
 from discreet.measures.law import OutputLaw, faint_lift, total_error
 from discreet.measures.measure import Measure
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_sum
+from discreet.numerics.double_double import Array, DoubleDouble, dd_sum
 from discreet.numerics.estimators import Decisions, normalise
 from discreet.numerics.rounding import UNIT, sum_doubt
-from discreet.numerics.sums import lifted_rows, split_rows
+from discreet.numerics.sums import lifted_rows
 from discreet.problems.constraint import (
     Constrained,
     Constraint,
     LeakageBudget,
     Term,
-    constraint_of,
     label_constraints,
     measure_asked,
 )
@@ -61,7 +60,6 @@ from discreet.problems.rule import Rule
 from discreet.problems.stacking import (
     check_rows,
     check_same_outcomes,
-    private_rows,
     stack_constraints,
 )
 
@@ -73,7 +71,6 @@ if TYPE_CHECKING:
 
 # A total this close to one counts as one: dividing by it again would only change the last digits.
 ROUNDED_TOTAL = 2.0**-50
-_UNBOUND = LeakageBudget(math.inf)
 _RARE = 2.0**-10
 """All values but one are rare if together they are less likely by this factor. A difference of the
 masses of that one value then has ten bits fewer than theirs.
@@ -153,19 +150,13 @@ class Problem(Constrained):
         """
         check_name(name)
         if constraints is None:
-            asked = measure_asked(budget, measure)
-            a, sizes = private_rows(p_xz, asked)
-            term = Term.of(LeakageBudget(math.inf, asked) if asked else _UNBOUND, sizes)
-            self._fill(a, loss, (term,), name, samples)
-            constraint = constraint_of(budget, equivocation, self.marginal, measure)
-            freeze(self, terms=(Term(term.rows, term.groups, constraint),))
-            return
-        if any(each is not None for each in (p_xz, budget, measure, equivocation)):
+            constraints = [Constraint(p_xz, budget, measure)]  # type: ignore[arg-type]
+        elif any(each is not None for each in (p_xz, budget, measure, equivocation)):
             raise InputError(
                 "the constraints state private joints, budgets and measures; give "
                 "loss= and constraints= alone"
             )
-        a, terms = stack_constraints(constraints)
+        a, terms = stack_constraints(constraints, equivocation)
         self._fill(a, loss, terms, name, samples)
 
     @classmethod
@@ -297,15 +288,13 @@ class Problem(Constrained):
             weights=weights,
             binning=Binning(bins, edges, missing, smoothing, min_count),
             seed=seed,
-            budget=budget,
+            budget=math.inf if fraction is not None else budget,
             measure=measure,
             loss_matrix=loss_matrix,
         )
         model = cls(loss=people.losses, constraints=people.constraints, name=name)
-        budgets = people.budgets
         if fraction is not None:
-            budgets = shares_of_bayes(model, people.shares(fraction))
-        model = model.with_budget(budgets)
+            model = model.with_budget(shares_of_bayes(model, people.shares(fraction)))
         freeze(model, samples=people.report)
         if people.report.few:
             warnings.warn(people.report.few, FewRecordsWarning, stacklevel=2)
@@ -442,20 +431,14 @@ class Problem(Constrained):
         """Return the joint law of each secret and Ŷ under an estimator [m, N]."""
         decided = Decisions.of(real_numbers("estimator", estimator, (self.m, self.N)))
         lift = faint_lift(self.p_x)
-        rows = self.rows
-        n = self.n
-        high, low = (
-            decided.sums(lifted_rows(self.p_xz, lift)) if rows is None else decided.sums_of(rows)
-        )
-        return laws_of((high[:, :n], low[:, :n]), self.marginal, lift, self.terms)
+        joint = decided.sums(lifted_rows(self.p_xz, lift))
+        return laws_of(joint, self.marginal, lift, self.terms)
 
     def output_law(self, estimator: Array) -> OutputLaw:
         """Return the joint law of (X, Ŷ) under an estimator [m, N]; InputError for several
         constraints and conditional measures.
         """
-        return self._only(self.law(estimator))
-
-    def _only(self, law: Law) -> OutputLaw:
+        law = self.law(estimator)
         if len(law.groups) != 1 or law.measures[0].conditional:
             raise InputError(
                 "this problem has no single law of X and the guess; use problem.law, which has "
@@ -539,13 +522,6 @@ class Problem(Constrained):
         accurate up to the last digits.
         """
         return _frozen(self.loss.sum(axis=1))
-
-    @cached_property
-    def rows(self) -> Split | None:
-        """p_xz and loss, split for sums under many estimators; None if there are more outcomes than
-        a block.
-        """
-        return split_rows(self.p_xz, self.loss, faint_lift(self.p_x)) if self.N <= BLOCK else None
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per outcome: its probability, the posterior of each

@@ -29,6 +29,7 @@ from discreet.numerics.double_double import Array
 from discreet.problems.binning import BinnedColumn, Binning
 from discreet.problems.constraint import Constraint, measure_asked
 from discreet.problems.frames import (
+    UNKNOWN,
     Codes,
     Values,
     columns_of,
@@ -178,16 +179,12 @@ class SampleReport:
         seen = columns_of(table, [column.name for column in self.columns])
         codes = np.stack([column.codes(seen[column.name]) for column in self.columns], axis=1)
         kinds, index = _distinct(codes, [column.bins for column in self.columns])
-        at = np.zeros(len(kinds), dtype=np.intp)
-        known = np.zeros(len(kinds), dtype=bool)
-        place = {cell.tobytes(): k for k, cell in enumerate(np.ascontiguousarray(self.cells))}
-        for k, kind in enumerate(np.ascontiguousarray(kinds)):
-            found = place.get(kind.tobytes())
-            known[k] = found is not None
-            at[k] = found or 0
-        if not known.all():
-            at[~known] = self._nearest(kinds[~known]) if self.rest is None else self.rest
-        return Placement(at[index], ~known[index])
+        place = {cell.tobytes(): k for k, cell in enumerate(self.cells)}
+        at = np.array([place.get(kind.tobytes(), UNKNOWN) for kind in kinds], dtype=np.intp)
+        unknown = at == UNKNOWN
+        if unknown.any():
+            at[unknown] = self._nearest(kinds[unknown]) if self.rest is None else self.rest
+        return Placement(at[index], unknown[index])
 
     def _nearest(self, kinds: Codes) -> Codes:
         """Return the nearest cell of each row of bins [k, columns]; among several, the one with
@@ -225,14 +222,12 @@ class PeopleModel:
     """Counted people in the form that a `Problem` is made from.
 
     losses        loss masses [guesses, N]
-    constraints   one for each secret, with an infinite budget
-    budgets       the budget given for each secret
+    constraints   one for each secret
     report        how the table was counted
     """
 
     losses: Array
     constraints: list[Constraint]
-    budgets: list[Any]
     report: SampleReport
 
     @classmethod
@@ -254,10 +249,10 @@ class PeopleModel:
                 p_xz = joint.transpose(1, 0, 2)
             else:
                 p_xz = joint.sum(axis=1)
-            constraints.append(Constraint(p_xz, math.inf, chosen))
+            constraints.append(Constraint(p_xz, amount, chosen))
         matrix, guesses = named_losses(loss_matrix, report.truths)
         losses = loss_table(matrix, len(report.truths)).T @ joints[0].sum(axis=0)
-        return cls(losses, constraints, budgets, replace(report, guesses=guesses))
+        return cls(losses, constraints, replace(report, guesses=guesses))
 
     def shares(self, fraction: Any) -> list[float]:
         """Return, for each secret, its budget as a share ≥ 0 of the leakage of the Bayes rule.

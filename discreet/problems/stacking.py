@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from discreet.checks import TOTAL_TOLERANCE, as_list, brief, mass_array
 from discreet.errors import InputError
 from discreet.measures.measure import Measure
-from discreet.numerics.double_double import Array
+from discreet.numerics.double_double import Array, dd_sum
 from discreet.problems.constraint import (
     Constraint,
     LeakageBudget,
     Term,
     constraint_of,
+    label_constraints,
     measure_asked,
     prefix_errors,
 )
@@ -39,24 +40,31 @@ def private_rows(p_xz: Any, measure: Measure | None) -> tuple[Array, list[int]]:
     return blocks.reshape(-1, blocks.shape[2]), [blocks.shape[1]] * blocks.shape[0]
 
 
-def stack_constraints(constraints: Sequence[Constraint]) -> tuple[Array, tuple[Term, ...]]:
+def stack_constraints(
+    constraints: Sequence[Constraint], equivocation: float | None
+) -> tuple[Array, tuple[Term, ...]]:
     """Return the stacked rows [R, N] of all constraints, and their terms; InputError names the
     constraint.
+
+    equivocation: in nats, instead of the budget of the only constraint
     """
     given = as_list(constraints, "constraints", "one discreet.Constraint for each secret")
     rows = list[Array]()
     terms = list[Term]()
-    for number, each in enumerate(given):
+    places = label_constraints("constraints[{}]: ", given)
+    for number, (each, place) in enumerate(zip(given, places, strict=True)):
         if not isinstance(each, Constraint):
             raise InputError(f"constraints[{number}] is {brief(each)}; give a discreet.Constraint")
-        with prefix_errors(f"constraints[{number}]: "):
+        with prefix_errors(place):
             own, sizes = private_rows(each.p_xz, measure_asked(each.budget, each.measure))
             if rows and own.shape[1] != rows[0].shape[1]:
                 raise InputError(
                     f"p_xz has {own.shape[1]} outcomes and that of constraints[0] "
                     f"{rows[0].shape[1]}; give as many"
                 )
-            budget = constraint_of(each.budget, None, [own.sum(axis=1)], each.measure)
+            # Only an equivocation needs more of the prior than its size.
+            prior = [own[:, 0]] if equivocation is None else dd_sum(own)
+            budget = constraint_of(each.budget, equivocation, prior, each.measure)
             terms.append(Term.of(budget, sizes, terms[-1].rows.stop if terms else 0))
         rows.append(own)
     return np.concatenate(rows), tuple(terms)

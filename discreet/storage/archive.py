@@ -1,8 +1,8 @@
 """Reading and writing `.npz` files of real arrays and short texts; every error is one sentence.
 
 An `.npz` is a zip file of `.npy` members. They are read here without numpy.load: nothing is
-unpickled, headers are not evaluated, sizes are checked as declared and again while reading, and
-checksums are verified to the end.
+unpickled, sizes are checked as declared and again while reading, and checksums are verified to the
+end.
 
 Source: the NPY format, numpy.lib.format (versions 1.0 to 3.0).
 """
@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import struct
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from discreet.checks import whole
+from discreet.checks import brief, whole
 from discreet.errors import FileError
 from discreet.numerics.double_double import Array
 from discreet.storage.texts import check_ordinary
@@ -233,53 +233,34 @@ def _check_members(
     return members
 
 
-def _read_header(what: str, stream: IO[bytes]) -> tuple[str, bool, tuple[int, ...], int]:
-    """Return (type, Fortran order, shape, length in bytes) of the header at the beginning of the
-    stream.
-    """
-    start = stream.read(8)
-    if start[:6] != b"\x93NUMPY" or len(start) < 8 or start[6] not in (1, 2, 3):
-        raise FileError(f"{what} is not in NPY format; write it with numpy.savez")
-    width, code = (2, "<H") if start[6] == 1 else (4, "<I")
-    length = struct.unpack(code, stream.read(width))[0]
-    if length > 10_000:
-        raise FileError(
-            f"{what} has an NPY header of {length:,} bytes, which no plain array needs; write it "
-            "with numpy.savez"
-        )
-    match = re.fullmatch(
-        r"\s*\{\s*'descr'\s*:\s*(?P<type>'[^']*'|\[.*\])\s*,\s*'fortran_order'\s*:\s*(?P<fortran>True|False)\s*,"
-        r"\s*'shape'\s*:\s*\((?P<shape>[0-9 ,]*)\)\s*,?\s*\}\s*",
-        stream.read(length).decode("utf-8"),
-        re.ASCII | re.DOTALL,
-    )
-    if match is None:
-        raise FileError(f"{what} has a damaged NPY header; write it with numpy.savez")
-    sizes = [part.strip() for part in match["shape"].split(",") if part.strip()]
-    if len(sizes) > 3 or any(not size.isdigit() or len(size) > 15 for size in sizes):
-        raise FileError(
-            f"{what} declares the shape ({match['shape']}); give at most three dimensions"
-        )
-    return match["type"], match["fortran"] == "True", tuple(map(int, sizes)), 8 + width + length
-
-
 def _layout(what: str, stream: IO[bytes], size: int, *, text: bool = False) -> _ArrayHeader:
     """Return the layout of the numbers (or the text) of an `.npy` of `size` bytes; the stream is
     left after the header.
     """
-    type_, fortran, shape, offset = _read_header(what, stream)
-    if text and (re.fullmatch(r"'[<>]U[0-9]{1,7}'", type_, re.ASCII) is None or shape != ()):
+    try:
+        if np.lib.format.read_magic(stream)[0] == 1:
+            read_header = np.lib.format.read_array_header_1_0
+        else:
+            read_header = np.lib.format.read_array_header_2_0
+        with warnings.catch_warnings(action="error"):
+            shape, fortran, dtype = read_header(stream)
+    except Exception as error:  # NumPy evaluates a literal, which may fail in many ways
+        raise FileError(
+            f"{what} has no header of the NPY format ({brief(str(error))}); write it with "
+            "numpy.savez"
+        ) from None
+    if text and (dtype.kind != "U" or shape != ()):
         raise FileError(f"{what} is not a single text; write it as numpy.array('...')")
-    if not text and re.fullmatch(r"'[<>=|]?(f[248]|[iu][1248])'", type_, re.ASCII) is None:
-        shown = "Python object, which is never loaded" if "O" in type_ else type_[:40]
+    if not text and (dtype.kind not in "iuf" or dtype.itemsize > 8):
         raise FileError(
-            f"{what} has elements of type {shown}; give an array of real numbers (float64)"
+            f"{what} has elements of type {brief(str(dtype))}; give an array of real numbers "
+            "(float64)"
         )
-    layout = _ArrayHeader(np.dtype(type_.strip("'")), shape, fortran, offset)
-    if offset + layout.bytes != size:
+    layout = _ArrayHeader(dtype, shape, fortran, stream.tell())
+    if layout.offset + layout.bytes != size:
         raise FileError(
-            f"{what} declares shape {list(shape)}, {layout.bytes:,} bytes, "
-            f"but holds {max(0, size - offset):,}; the file is damaged, write it again"
+            f"{what} declares shape {list(shape)}, {layout.bytes:,} bytes, but holds "
+            f"{size - layout.offset:,}; the file is damaged, write it again"
         )
     return layout
 

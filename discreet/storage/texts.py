@@ -8,6 +8,9 @@ import gzip
 import os
 import stat
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from discreet.errors import FileError
 from discreet.storage.writing import PathLike, shown_path
@@ -38,19 +41,28 @@ def not_utf8(path: PathLike, fault: UnicodeDecodeError) -> FileError:
     return FileError(f"{shown_path(path)} is {what}")
 
 
-def read_text(path: PathLike, most: int) -> str:
-    """Return the text of a file, which is unpacked if its name ends in .gz; FileError if it has
-    over `most` bytes or is not UTF-8.
+@contextmanager
+def open_packed(path: PathLike) -> Iterator[Any]:
+    """Open an ordinary file, which is unpacked if its name ends in .gz. Errors while it is read,
+    also bytes that are not UTF-8, become a FileError.
     """
     check_ordinary(path)
     try:
         with gzip.open(path) if os.fspath(path).endswith(".gz") else open(path, "rb") as stream:
-            data = stream.read(most + 1)
-        text = data.decode("utf-8")
+            yield stream
     except UnicodeDecodeError as error:
         raise not_utf8(path, error) from None
     except (OSError, EOFError, zlib.error) as error:
         raise FileError(f"{shown_path(path)} cannot be read: {error}; give a text file") from None
+
+
+def read_text(path: PathLike, most: int) -> str:
+    """Return the text of a file, which is unpacked if its name ends in .gz; FileError if it has
+    over `most` bytes or is not UTF-8.
+    """
+    with open_packed(path) as stream:
+        data = stream.read(most + 1)
+        text = data.decode("utf-8")
     if len(data) > most:
         raise FileError(f"{shown_path(path)} holds more than {most:,} bytes; give a smaller file")
     return text

@@ -80,14 +80,15 @@ def check_output(
             raise FileError(
                 f"{target} is an input and would be lost; choose another place for the output"
             )
-        if _is_there(target) and not overwrite and made is None:
-            raise FileError(f"{target} exists; choose another name, or replace it with --force")
-        if _is_there(target) and not overwrite and made is not None and not made(target):
-            raise FileError(
-                f"{target} was not made here, or was changed since, and is left alone; choose "
-                "another place for the "
-                "output, or replace it with --force (in Python overwrite=True)"
-            )
+        if _is_there(target) and not overwrite:
+            if made is None:
+                raise FileError(f"{target} exists; choose another name, or replace it with --force")
+            if not made(target):
+                raise FileError(
+                    f"{target} was not made here, or was changed since, and is left alone; choose "
+                    "another place for the output, or replace it with --force (in Python "
+                    "overwrite=True)"
+                )
         if not target.parent.exists():
             raise FileError(
                 f"{target} cannot be written: there is no folder {target.parent}; create it, or "

@@ -109,13 +109,13 @@ def test_without_any_budget_the_message_says_what_to_pass(tmp_path):
         ({"joint": JOINT * 2, "budget": 0.1}, r"joint .*2\.0"),
         (
             {"joint": JOINT.astype(complex), "budget": 0.1},
-            r"joint .*'<c16'",
+            r"joint .*'complex128'",
         ),
         (
             {"joint": np.array([1, "a", None], dtype=object)},
-            r"joint .*Python object",
+            r"joint .*'object'",
         ),
-        ({"joint": np.zeros((1, 1, 1, 1))}, "give at most three dimensions"),
+        ({"joint": np.zeros((1, 1, 1, 1))}, r"joint .*\[1, 1, 1, 1\]"),
         (
             {"joint": JOINT, "loss": JOINT[0], "budget": 0.1},
             "joint, loss",
@@ -139,7 +139,7 @@ def test_a_pickle_is_never_run(tmp_path):
             return (os.mkdir, (os.fspath(tmp_path / "boom"),))
 
     np.savez(tmp_path / "bomb.npz", joint=np.array([Bomb()], dtype=object))
-    refused(tmp_path / "bomb.npz", "Python object, which is never loaded")
+    refused(tmp_path / "bomb.npz", "'object'")
     raw_member(tmp_path / "raw.npz", pickle.dumps(Bomb()))
     refused(tmp_path / "raw.npz", r"joint .*NPY")
     assert not (tmp_path / "boom").exists()
@@ -150,14 +150,14 @@ def test_a_pickle_is_never_run(tmp_path):
     [
         (b"", r"joint .*NPY"),
         (b"\x93NUMPY\x09\x00" + bytes(40), r"joint .*NPY"),
-        (b"\x93NUMPY\x01\x00", "is not a readable .npz file"),
+        (b"\x93NUMPY\x01\x00", r"joint .*NPY"),
         (
             npy("{'descr': __import__('os').system('x'), 'fortran_order': False, 'shape': (1,)}"),
             r"joint .*header",
         ),
         (
             npy("{'descr': '<f8', 'fortran_order': False, 'shape': (9999999999999999999,)}"),
-            "declares the shape",
+            r"\[9999999999999999999\]",
         ),
         (
             npy("{'descr': '<f1', 'fortran_order': False, 'shape': (1,)}", b"a"),
@@ -167,7 +167,7 @@ def test_a_pickle_is_never_run(tmp_path):
             npy("{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", bytes(8)),
             r"\[2\], 16 .* 8",
         ),
-        (npy("x" * 60_000), "60,000"),
+        (npy("x" * 60_000), "60000"),
     ],
 )
 def test_malformed_members_are_refused_in_one_sentence(tmp_path, payload, message):

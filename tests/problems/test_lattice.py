@@ -80,10 +80,10 @@ def test_windows_hold_all_outcomes_with_mass(data):
     lattice = CountLattice(law, prior, sensors, tail=tail, compiled=False)
     tables = lattice._tables
     rows = lattice_size(sensors, bins - 1)
-    low, high = windows(tables, tables.unrank(np.arange(rows)))
+    low, high = windows(tables, tables.rows(np.arange(rows)))
     assert int(np.maximum(high - low, 0).sum()) == lattice.size - lattice.left_out
     counts = count_vectors(sensors, bins)
-    row = np.repeat(np.arange(rows), tables.unrank(np.arange(rows))[:, -1] + 1)
+    row = np.repeat(np.arange(rows), tables.rows(np.arange(rows))[:, -1] + 1)
     out = (counts[:, -2] < low[row]) | (counts[:, -2] >= high[row])
     joint = iid_sensors(law, prior, sensors)
     lost = joint[:, :, out].sum(axis=2)

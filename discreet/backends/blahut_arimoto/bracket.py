@@ -34,7 +34,7 @@ from discreet.measures.law import OutputLaw, distance_from_private
 from discreet.measures.mutual_information import phi_divergence
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import UNIT
-from discreet.problems.blend import least_common_share
+from discreet.problems.blend import least_share
 from discreet.problems.laws import Law, laws_of
 from discreet.problems.problem import Problem
 
@@ -256,7 +256,7 @@ class Outcomes:
         over = (law.leakages > self.budget) & (self.budget > 0.0)
         if over.any():
             targets = np.where(over, self.target, math.inf)
-            share = least_common_share(law, self.law(leak_free), targets.tolist(), 0.0)
+            share = least_share(law, self.law(leak_free), targets, 0.0)
             share = 1.0 if share is None else share
             estimator = (1.0 - share) * estimator + share * leak_free
         return self.error(estimator), estimator

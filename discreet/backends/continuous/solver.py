@@ -43,7 +43,6 @@ from discreet.problems.duals import change_with_prior, feasible_duals
 from discreet.problems.laws import Law
 from discreet.problems.problem import Problem
 from discreet.problems.roots import midpoints
-from discreet.problems.rule import Discrete
 
 
 class Intervals(Unlifted):
@@ -313,9 +312,9 @@ def _private_within(problem: ContinuousProblem, rule: IntervalRule) -> float:
     """
     if not problem.constraint.perfect:
         return 0.0
-    discrete, *wrong = problem.on_within(rule.edges)
-    law = discrete.output_law(rule.estimator)
-    doubt = rule.inexact(Discrete(discrete, *wrong)).relative_to(law)
+    discrete = rule.discrete(problem)
+    law = discrete.problem.output_law(rule.estimator)
+    doubt = rule.inexact(discrete).relative_to(law)
     if np.count_nonzero(law.mass) < 2:
         return 0.0
     if not doubt < 1.0 / 3.0:

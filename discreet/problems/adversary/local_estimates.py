@@ -172,18 +172,15 @@ def _batch(
     """Return the numbers of errors of the best inferences of X, Y and (X, Y) in `size` draws, and
     the sum of the entropies of X's posterior.
     """
+    from scipy.special import xlogy
+
     n, m = prior.shape
     truth = rng.choice(prior.size, size, p=prior.ravel())
-    with np.errstate(divide="ignore"):
-        log = np.tile(np.log(prior.ravel()), (size, 1))
+    log = np.tile(xlogy(1.0, prior.ravel()), (size, 1))
     for law, count in groups:
         flat = law.reshape(prior.size, -1)
         counts = rng.multinomial(count, flat[truth])
-        with np.errstate(divide="ignore"):
-            log_law = np.log(flat)
-        log += np.where(
-            counts[:, None, :] > 0, counts[:, None, :] * np.maximum(log_law, -1e300), 0.0
-        ).sum(axis=2)
+        log += xlogy(counts[:, None, :], flat).sum(axis=2)
     posterior = np.exp(log - log.max(axis=1, keepdims=True))
     posterior = (posterior / posterior.sum(axis=1, keepdims=True)).reshape(size, n, m)
     of_x = posterior.sum(axis=2)
@@ -193,5 +190,4 @@ def _batch(
         int((guess != true).sum())
         for guess, true in zip(guesses, (truth // m, truth % m, truth), strict=True)
     ]
-    positive_part = np.where(of_x > 0, of_x, 1.0)
-    return np.array(wrong, dtype=np.int64), float(-(positive_part * np.log(positive_part)).sum())
+    return np.array(wrong, dtype=np.int64), float(-xlogy(of_x, of_x).sum())

@@ -99,7 +99,7 @@ def x_equals_y(
     seed: Seed = 0,
 ) -> Array:
     """The private variable equals the public one: every bit of information about Y leaks."""
-    check_size("x-equals-y", {"n": n, "n ": n, "N": N})
+    check_size("x-equals-y", {"n²": n**2, "N": N})
     rng = np.random.default_rng(seed)
     p_xz = random_joint(n, 1, N, sparsity=0.0, concentration=1.0, rng=rng)[:, 0, :]
     joint = np.zeros((n, n, N))

@@ -31,7 +31,7 @@ def release(
     values of X, so its leakage under local differential privacy is infinite: give a budget and not
     a fraction.
     """
-    check_size("release", {"n": n, "n ": n, "n  ": n})
+    check_size("release", {"n³": n**3})
     prior = np.arange(1.0, n + 1.0) ** -skew
     joint = np.zeros((n, n, n))
     joint[np.arange(n), np.arange(n), np.arange(n)] = np.asarray(prior / prior.sum())

@@ -11,7 +11,7 @@ Source: docs/theory.md, section 19; the sensors of its reference 1 are identical
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import numpy as np
@@ -22,7 +22,7 @@ from discreet.numerics.double_double import Array
 from discreet.problems.catalog.paper import paper_edges
 from discreet.problems.catalog.registry import Means, Whole, register
 from discreet.problems.sensors.paper_sensor import PAPER_WEIGHT_Y, linear_conditional, paper_p_xy
-from discreet.problems.sensors.several import grouped_sensors, mixed_sensors
+from discreet.problems.sensors.several import grouped_sensors
 
 _Bins = Annotated[int, Whole("bins of each sensor, cut as in paper-single", 2)]
 _Correlation = Annotated[
@@ -63,17 +63,8 @@ def multi_mixed(
     (first, last) = _finite(sigma, "sigma", 2, least=0.0)
     weights = np.linspace(nearest, farthest, sensors)
     sigmas = np.linspace(first, last, sensors)
-    laws = np.array(
-        [
-            linear_conditional(a, PAPER_WEIGHT_Y, s, edges)
-            for a, s in zip(weights, sigmas, strict=True)
-        ]
-    )
-    return (
-        mixed_sensors(laws, prior)
-        if groups == 1
-        else grouped_sensors(np.array_split(laws, groups), prior)
-    )
+    laws = np.array(_laws(weights, sigmas, edges))
+    return grouped_sensors(np.array_split(laws, groups), prior)
 
 
 @register("sensors")
@@ -105,12 +96,16 @@ def multi_groups(
     edges = paper_edges(bins)
     prior = _prior(correlation)
     groups = [
-        np.tile(linear_conditional(a, PAPER_WEIGHT_Y, s, edges), (size, 1, 1, 1))
-        for size, a, s in zip(counts, weights, sigmas, strict=True)
+        np.tile(law, (size, 1, 1, 1))
+        for size, law in zip(counts, _laws(weights, sigmas, edges), strict=True)
     ]
-    return (
-        mixed_sensors(np.concatenate(groups), prior) if pooled else grouped_sensors(groups, prior)
-    )
+    return grouped_sensors([np.concatenate(groups)] if pooled else groups, prior)
+
+
+def _laws(weights: Iterable[float], sigmas: Iterable[float], edges: Array) -> list[Array]:
+    """Return the law [2, 2, bins] of a sensor for each weight of X and standard deviation."""
+    pairs = zip(weights, sigmas, strict=True)
+    return [linear_conditional(a, PAPER_WEIGHT_Y, sigma, edges) for a, sigma in pairs]
 
 
 def _finite(

@@ -121,9 +121,11 @@ class Budget:
     fraction: float | None = None
 
     @property
-    def given(self) -> bool:
-        """True if any of them is given."""
-        return any(value is not None and value is not False for value in vars(self).values())
+    def given(self) -> list[str]:
+        """The names of those that are given."""
+        return [
+            name for name, value in vars(self).items() if value is not None and value is not False
+        ]
 
     def apply(self, model: Problem, measure: str | Measure | None = None) -> Problem:
         """Return the same model under this budget, applied to each constraint; by its own measures
@@ -131,34 +133,27 @@ class Budget:
 
         Raises InputError if more than one budget is given, or one is out of range.
         """
-        chosen = [
-            name for name, value in vars(self).items() if value is not None and value is not False
-        ]
-        if len(chosen) > 1:
+        ways = ", ".join(vars(self))
+        if len(self.given) > 1:
             raise InputError(
-                f"{' and '.join(chosen)} both set the leakage budget; give at most one of "
-                f"{', '.join(vars(self))}"
+                f"{' and '.join(self.given)} both set the leakage budget; give at most one of "
+                f"{ways}"
             )
+        if not self.given:
+            if measure is not None:
+                raise InputError(f"the measure {measure} needs a budget; give one of {ways}")
+            return model
+        count = len(model.terms)
         if measure is not None:
-            if not self.given:
-                raise InputError(
-                    f"the measure {measure} needs a budget; give one of {', '.join(vars(self))}"
-                )
-            model = model.with_budget(
-                [LeakageBudget(math.inf, measure_of(measure))] * len(model.terms)
-            )
-        if self.perfect:
-            return model.with_budget([0.0] * len(model.terms))
+            model = model.with_budget([LeakageBudget(math.inf, measure_of(measure))] * count)
+        if self.equivocation is not None:
+            return model.with_budget(equivocation=self.equivocation, measure=model.measure)
         if self.fraction is not None:
             share = positive(self.fraction, "fraction", zero=True)
-            return model.with_budget(shares_of_bayes(model, [share] * len(model.terms)))
+            return model.with_budget(shares_of_bayes(model, [share] * count))
         if self.leakage is not None:
-            return model.with_budget([self.leakage] * len(model.terms))
-        return (
-            model.with_budget(equivocation=self.equivocation, measure=model.measure)
-            if self.given
-            else model
-        )
+            return model.with_budget([self.leakage] * count)
+        return model.with_budget([0.0] * count)
 
 
 ENTRY_POINT_GROUP = "discreet.problems"
@@ -201,11 +196,11 @@ def register(
         signature = inspect.signature(model)
         own = signature.parameters.values()
         hints = get_type_hints(model, include_extras=True)
-        notes = {
+        means: dict[str, Any] = {
             p.name: next(iter(getattr(hints.get(p.name), "__metadata__", ())), None) for p in own
         }
-        means = {key: note for key, note in notes.items() if isinstance(note, Means)}
-        if set(means) != set(notes) or any(p.default is inspect.Parameter.empty for p in own):
+        explained = all(isinstance(note, Means) for note in means.values())
+        if not explained or any(p.default is inspect.Parameter.empty for p in own):
             raise ValueError(
                 f"every parameter of the entry {name!r} needs a default, and its "
                 "meaning in the annotation"
@@ -338,44 +333,28 @@ def build(
 
 
 def _parse(owner: str, parameter: Parameter, text: str) -> Any:
-    wanted, read = _kind(parameter.default)
     try:
-        return read(text.strip())
+        return _read(parameter.default, text.strip())
     except ValueError:
         raise InputError(
-            f"{parameter.name} of {owner} is {brief(text)}; give {wanted}, such as its default "
+            f"{parameter.name} of {owner} is {brief(text)}; give a value like its default, "
             f"{format_value(parameter.default)}"
         ) from None
 
 
-def _kind(default: Any) -> tuple[str, Callable[[str], Any]]:
-    """Return a description of what a parameter with this default accepts, and its reader, which
-    raises ValueError.
-    """
+def _read(default: Any, text: str) -> Any:
+    """Return a text as a value of the type of a default; ValueError if it is none."""
     if isinstance(default, tuple):
-        read = _kind(default[0])[1] if default else _read_number
-        return "values separated by commas", lambda text: tuple(
-            read(p.strip()) for p in text.strip("()[] ").split(",") if p.strip()
-        )
-    kinds: dict[type, tuple[str, Callable[[str], Any]]] = {
-        bool: ("true or false", _read_truth),
-        int: ("an integer", int),
-        float: ("a number", _read_number),
-        str: ("a word", str),
-    }
-    return kinds[type(default)]
-
-
-def _read_truth(text: str) -> bool:
-    if text.lower() in ("true", "yes", "on", "1"):
-        return True
-    if text.lower() in ("false", "no", "off", "0"):
-        return False
-    raise ValueError(text)
-
-
-def _read_number(text: str) -> float:
-    value = float(text)
-    if math.isnan(value):
+        one = default[0] if default else 0.0
+        parts = text.strip("()[] ").split(",")
+        return tuple([_read(one, part.strip()) for part in parts if part.strip()])
+    if isinstance(default, bool):
+        if text.lower() in ("true", "yes", "on", "1"):
+            return True
+        if text.lower() in ("false", "no", "off", "0"):
+            return False
         raise ValueError(text)
+    value = type(default)(text)
+    if value != value:
+        raise ValueError("NaN")
     return value

@@ -68,10 +68,9 @@ class CausalRule(Rule):
         """Return the rule that always makes the same sequence of guesses, given by its index in
         lexicographic order.
         """
-        kernels = [np.zeros(tree.kernel_shape(step)) for step in range(1, tree.steps + 1)]
-        for kernel, made in zip(kernels, np.unravel_index(guess, tree.guesses), strict=True):
-            kernel[:, int(made)] = 1.0
-        return cls(tree, kernels)
+        law = np.zeros(tree.sizes(tree.steps)[0])
+        law[guess] = 1.0
+        return cls.drawn(tree, law)
 
     @classmethod
     def drawn(cls, tree: Tree, law: Array) -> CausalRule:
@@ -151,19 +150,8 @@ class CausalRule(Rule):
             other = CausalRule.drawn(self.tree, other)
         if share == 1.0:
             return other
-        pairs = zip(self.weights, other.weights, strict=True)
-        mixed = [(1.0 - share) * own + share * towards for own, towards in pairs]
-        kernels = []
-        for step in range(1, self.tree.steps + 1):
-            shape = self.tree.kernel_shape(step)
-            before = np.repeat(mixed[step - 1], self.tree.measurements[step - 1], axis=1)[
-                :, None, :
-            ]
-            uniform = np.full(shape, 1.0 / shape[1])
-            kernels.append(
-                np.divide(mixed[step].reshape(shape), before, out=uniform, where=before > 0.0)
-            )
-        return CausalRule(self.tree, kernels)
+        mixed = (1.0 - share) * self.dense() + share * other.dense()
+        return CausalRule(self.tree, self.tree.kernels(mixed))
 
     def dense(self) -> Array:
         """Return the rule as a matrix [m_1 ⋯ m_T, N_1 ⋯ N_T]: the law of all guesses given all

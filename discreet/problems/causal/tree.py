@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -105,9 +106,8 @@ class Tree:
         """Return numbers whose exact sum is at most `least` for all costs that differ by at most
         `doubt` from these [M_T, K_T].
 
-        Each value carries an upper bound of its error; a guess whose cost exceeds the least by more
-        than its doubt cannot be the minimum and adds none. The error of a sum of two double-doubles
-        is below 4 u² of their sizes.
+        Each value carries an upper bound of its error. The error of a sum of two double-doubles is
+        below 4 u² of their sizes.
         """
         high, low = costs
         for step in range(self.steps, 0, -1):
@@ -116,8 +116,7 @@ class Tree:
             high, low, doubt = (each.reshape(shape) for each in (high, low, doubt))
             smallest = high.min(axis=1, keepdims=True)
             rest = np.where(high == smallest, low, np.inf).min(axis=1, keepdims=True)
-            worse = high - smallest > 2.0 * (doubt + np.abs(low) + np.abs(rest))
-            doubt = np.where(worse, 0.0, doubt).max(axis=1)
+            doubt = doubt.max(axis=1)
             high, low, doubt = (
                 each.reshape(shape[0], -1, count) for each in (smallest, rest, doubt)
             )
@@ -125,8 +124,6 @@ class Tree:
             doubt = (doubt.sum(axis=2) + 8.0 * count * UNIT**2 * size) * (
                 1.0 + 4.0 * (count + 2) * UNIT
             )
-            total = high[:, :, 0], low[:, :, 0]
-            for place in range(1, count):
-                total = dd_add(total, (high[:, :, place], low[:, :, place]))
-            high, low = total
+            parts = [(high[:, :, place], low[:, :, place]) for place in range(count)]
+            high, low = reduce(dd_add, parts)
         return float(high[0, 0]), float(low[0, 0]), -float(doubt[0, 0])

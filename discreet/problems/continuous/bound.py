@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,27 +60,24 @@ class SweptCells:
     cells: int
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class _Cells:
-    """Edges [E + 1] with densities, cdf and survival values [Q, E + 1] at them."""
+    """Edges [E + 1], and the densities, cdf and survival values of all components at them [3, Q, E
+    + 1].
+    """
 
     edges: Array
-    density: Array
-    below: Array
-    above: Array
+    values: Array
 
     @classmethod
     def at(cls, problem: ContinuousProblem, edges: Array) -> _Cells:
-        return cls(edges, problem.densities(edges), *problem.tails(edges))
+        return cls(edges, np.stack([problem.densities(edges), *problem.tails(edges)]))
 
     def split(self, problem: ContinuousProblem, points: Array) -> _Cells:
-        more = _Cells.at(problem, points)
         place = np.searchsorted(self.edges, points)
-        pairs = ((self.density, more.density), (self.below, more.below), (self.above, more.above))
-        return _Cells(
-            np.insert(self.edges, place, points),
-            *(np.insert(old, place, new, axis=1) for old, new in pairs),
-        )
+        more = _Cells.at(problem, points).values
+        edges = np.insert(self.edges, place, points)
+        return _Cells(edges, np.insert(self.values, place, more, axis=2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,12 +142,16 @@ def _first_edges(problem: ContinuousProblem) -> Array:
     return np.unique(np.concatenate([[-np.inf, np.inf], problem.quantiles, beside]))
 
 
+# Fields of `_Ranges` with an entry for each cell.
+_OF_CELLS = ("masses", "errors", "ends", "low", "high", "bending", "likely")
+
+
 @dataclass(frozen=True, eq=False)
 class _Ranges:
     """Bounds of every density and its mass on every cell [Q, cells].
 
     masses, errors  of the cells, and upper bounds of the error of each mass
-    ends            values of the density at both ends
+    ends            values of the density at both ends [2, Q, cells]
     low, high       bounds of the density
     bending         largest distance of the density from its chord
     likely          masses, or multiples of them where masses are nothing but rounding
@@ -159,7 +160,7 @@ class _Ranges:
 
     masses: Array
     errors: Array
-    ends: tuple[Array, Array]
+    ends: Array
     low: Array
     high: Array
     bending: Array
@@ -168,9 +169,10 @@ class _Ranges:
 
     @classmethod
     def of(cls, problem: ContinuousProblem, cells: _Cells) -> _Ranges:
-        masses, errors = problem.masses_from(cells.edges, cells.below, cells.above)
+        density, below, above = cells.values
+        masses, errors = problem.masses_from(cells.edges, below, above)
         accuracy = problem.accuracies + 4.0 * UNIT * (len(problem.components) + 4)
-        ends = cells.density[:, :-1], cells.density[:, 1:]
+        ends = np.stack([density[:, :-1], density[:, 1:]])
         low = np.minimum(*ends) * (1.0 - accuracy)
         low[np.isinf(low)] = 0.0  # at a pole: no floor is known there
         high = np.maximum(*ends) * (1.0 + accuracy)
@@ -181,22 +183,12 @@ class _Ranges:
         )
         likely = np.where(vague, low + high, masses)
         low[within_a_double(problem.components, cells.edges)] = 0.0
-        bending = chord_distances(problem.components, cells.edges, cells.density, accuracy)
+        bending = chord_distances(problem.components, cells.edges, density, accuracy)
         return cls(masses, errors, ends, low, high, bending, likely, accuracy)
 
     def at(self, cells: NDArray[Any]) -> _Ranges:
         """The bounds on some of the cells."""
-        left, right = self.ends
-        return _Ranges(
-            self.masses[:, cells],
-            self.errors[:, cells],
-            (left[:, cells], right[:, cells]),
-            self.low[:, cells],
-            self.high[:, cells],
-            self.bending[:, cells],
-            self.likely[:, cells],
-            self.accuracy,
-        )
+        return replace(self, **{name: getattr(self, name)[..., cells] for name in _OF_CELLS})
 
     def slack(self, excess: _Excess, widths: Array, families: list[list[int]]) -> Array:
         """The least of the bounds of ∫ max_i (F_k − F_i)⁺ over cells of these widths [cells]."""

@@ -29,12 +29,7 @@ from discreet.checks import TOTAL_TOLERANCE, brief, freeze
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import UNIT
-from discreet.problems.continuous.families import (
-    Member,
-    known_bends,
-    known_breakpoints,
-    ratio_family,
-)
+from discreet.problems.continuous.families import Member
 from discreet.problems.roots import bisect, midpoints
 from discreet.problems.sensors.bins import has_own_sf
 
@@ -46,6 +41,8 @@ LEVELS = np.array(
 UNDERFLOW = 1e-300
 """Absolute error allowed for in densities, cdfs and survival functions besides the relative one:
 normal laws underflow beyond 37σ, and values below 1e-308 lose digits."""
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,25 +231,22 @@ def component(entry: Any, what: str) -> Component:
             f"{what} is {brief(entry)}, which has no pdf and cdf; give a continuous distribution "
             "or a discreet Density"
         )
-    bare = _functions(entry, what)
+    known: Any = Member.of(entry) or entry
+    bare = _functions(entry, known, what)
     lower, higher = _quantiles(bare, entry, LEVELS)
-    given = known_breakpoints(entry)
-    points = (
-        _locate_turning_points(bare, entry)
-        if given is None
-        else np.asarray(list(given), dtype=np.float64)
-    )
-    bends = known_bends(entry)
-    member = Member.of(entry)
-    exact = [] if member is None else member.exact_ends
-    stated = member is None and getattr(entry, "ratio_family", None) is not None
+    points: Any = getattr(known, "breakpoints", None)
+    located = points is None
+    if located:
+        points = _locate_turning_points(bare, entry)
+    bends = getattr(known, "bends", None)
+    family = getattr(known, "ratio_family", None)
     found = replace(
         bare,
-        located=given is None,
-        family=ratio_family(entry),
-        family_stated=stated and bare.steady == 1.0,
+        located=located,
+        family=family,
+        family_stated=family is not None and bare.steady == 1.0,
         breakpoints=_finite(points),
-        rounded=np.setdiff1d(_finite(points), exact),
+        rounded=np.setdiff1d(_finite(points), getattr(known, "exact_ends", [])),
         bends=None if bends is None else _finite([*points, *bends]),
         quantiles=np.unique(np.concatenate([lower, higher])),
         median=0.5 * (float(lower[-1]) + float(higher[-1])),
@@ -268,12 +262,11 @@ def _finite(points: Any) -> Array:
     return found[np.isfinite(found)]
 
 
-def _functions(entry: Any, what: str) -> Component:
+def _functions(entry: Any, known: Any, what: str) -> Component:
     """The functions of an entry and how accurate they are."""
-    member = Member.of(entry)
-    accuracy = 0.0 if member is None else member.accuracy
-    steady = getattr(entry, "steady", 1.0) if member is None else member.steady
-    functions = None if member is None else member.functions()
+    accuracy = getattr(known, "accuracy", 0.0)
+    steady = getattr(known, "steady", 1.0)
+    functions = known.functions() if isinstance(known, Member) else None
     if functions is not None:
         return Component(what, *functions, 0.0, accuracy, steady)
     cdf = entry.cdf
@@ -316,7 +309,7 @@ def _bisect_quantiles(bare: Component, levels: Array, side: int) -> Array:
 def _locate_turning_points(bare: Component, entry: Any) -> Array:
     """Turning points of an unknown density: where its values on a fine grid of quantiles turn.
 
-    Each turn is narrowed by golden section; the support's ends, where known, are added.
+    Each turn is narrowed by thirds; the support's ends, where known, are added.
     """
     levels = np.concatenate([LEVELS[:7], np.linspace(1e-3, 0.5, 2000)])
     points = np.unique(np.concatenate(_quantiles(bare, entry, levels)))
@@ -328,10 +321,10 @@ def _locate_turning_points(bare: Component, entry: Any) -> Array:
     low = points[real[turns]]
     high = points[real[turns + 1] + 1]
     sign = np.sign(steps[real[turns]])
-    golden = 0.5 * (math.sqrt(5.0) - 1.0)
-    for _ in range(80):
-        left = high - golden * (high - low)
-        right = low + golden * (high - low)
+    for _ in range(100):
+        third = (high - low) / 3.0
+        left = low + third
+        right = high - third
         up = sign * bare.pdf(left) < sign * bare.pdf(right)
         low = np.where(up, left, low)
         high = np.where(up, high, right)
@@ -345,25 +338,17 @@ def _check(density: Component) -> None:
     """Refuse a density whose cdf does not run from 0 to 1 or that does not integrate to it within
     1e-9.
     """
-    ends = density.tails(np.array([-1e300, 1e300]))
-    low = float(ends[0][0])
-    high = float(ends[0][1])
-    if abs(low) > TOTAL_TOLERANCE or abs(high - 1.0) > TOTAL_TOLERANCE:
+    below, above = density.tails(np.array([-1e300, *density.quantiles, 1e300]))
+    if abs(below[0]) > TOTAL_TOLERANCE or abs(below[-1] - 1.0) > TOTAL_TOLERANCE:
         raise InputError(
-            f"the cdf of {density.what} runs from {low:.12g} to {high:.12g}, not from 0 to 1"
+            f"the cdf of {density.what} runs from {below[0]:.12g} to {below[-1]:.12g}, not from 0 "
+            "to 1"
         )
-    wrong = float(
-        np.abs(
-            np.concatenate([sum(density.tails(density.quantiles)) - 1.0, ends[0] + ends[1] - 1.0])
-        ).max()
-    )
+    wrong = float(np.abs(below + above - 1.0).max())
     if wrong > TOTAL_TOLERANCE:
         raise InputError(
             f"cdf and survival function of {density.what} do not add up to 1 (off by {wrong:.3g})"
         )
-    below = density.tails(density.quantiles)[0]
-    if (np.diff(below) < -TOTAL_TOLERANCE).any():
-        raise InputError(f"the cdf of {density.what} decreases somewhere; give a cdf")
     missing, place = _discrepancy(density)
     if math.isinf(missing):
         raise InputError(
@@ -383,7 +368,7 @@ def _check(density: Component) -> None:
 
 def _discrepancy(density: Component) -> tuple[float, float]:
     """Σ over cells of |∫ pdf − mass|, and where it is largest. Cells that disagree are halved while
-    there are doubles inside and at most 4,000 cells.
+    there are doubles inside, up to 60 times and to 4,000 cells.
     """
     inner = density.breakpoints[
         (density.breakpoints > density.quantiles[0]) & (density.breakpoints < density.quantiles[-1])
@@ -391,46 +376,37 @@ def _discrepancy(density: Component) -> tuple[float, float]:
     edges = np.unique(np.concatenate([density.quantiles, inner]))
     low = edges[:-1]
     high = edges[1:]
-    nodes, weights = np.polynomial.legendre.leggauss(24)
-    settled = 0.0
     cells = 0
-    worst = 0.0
-    place = 0.0
-    for _ in range(60):
-        off = _differences(density, low, high, nodes, weights)
+    differences = []
+    places = []
+    for halvings in range(61):
+        off = _differences(density, low, high)
         middle = midpoints(low, high)
-        agrees = off <= 1e-12
-        done = agrees | ~((low < middle) & (middle < high))
+        done = (off <= 1e-12) | ~((low < middle) & (middle < high))
         pole = np.isinf(density.pdf(low)) | np.isinf(density.pdf(high))
         # a cell that cannot be halved at a pole: there is nothing left to compare
-        off[done & ~agrees & pole] = 0.0
-        settled += float(off[done].sum())
+        off[done & pole & (off > 1e-12)] = 0.0
         cells += low.size
-        last = done.all() or cells > 4000
-        if (counted := np.where(done | last, off, 0.0)).max() > worst:
-            worst = counted.max()
-            # The first of those that differ by rounding.
-            place = float(middle[counted >= (1.0 - 1e-6) * worst].min())
-        if last:
+        done |= cells > 4000 or halvings == 60
+        differences.append(off[done])
+        places.append(middle[done])
+        if done.all():
             break
-        low = low[~done]
-        middle = middle[~done]
-        high = high[~done]
-        low = np.concatenate([low, middle])
-        high = np.concatenate([middle, high])
-    return settled + float(off[~done].sum()), place
+        low, middle, high = (each[~done] for each in (low, middle, high))
+        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+    off = np.concatenate(differences)
+    # The first of those that differ by rounding.
+    worst = off >= (1.0 - 1e-6) * off.max()
+    return float(off.sum()), float(np.concatenate(places)[worst].min())
 
 
-def _differences(
-    density: Component, low: Array, high: Array, nodes: Array, weights: Array
-) -> Array:
+def _differences(density: Component, low: Array, high: Array) -> Array:
+    """Return |∫ pdf − mass| of cells, by Gaussian quadrature."""
     half = 0.5 * (high - low)[:, None]
-    points = low[:, None] + half * (1.0 + nodes)
+    points = low[:, None] + half * (1.0 + _NODES)
     with np.errstate(invalid="ignore", over="ignore"):  # a node may fall on a pole
-        integral = (density.pdf(points.ravel()).reshape(points.shape) * weights * half).sum(axis=1)
+        values = density.pdf(points.ravel()).reshape(points.shape)
+        integral = (values * _WEIGHTS * half).sum(axis=1)
     integral[np.isnan(integral)] = np.inf
-    return np.asarray(
-        np.abs(
-            integral - np.diff(np.stack([density.tails(low)[0], density.tails(high)[0]]), axis=0)[0]
-        )
-    )
+    masses = density.tails(high)[0] - density.tails(low)[0]
+    return np.asarray(np.abs(integral - masses))

@@ -24,8 +24,9 @@ Source: the modes of N. L. Johnson, S. Kotz, N. Balakrishnan, *Continuous Univar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -225,9 +226,24 @@ class Member:
         return [place for place, lost in ends if lost == 0.0]
 
     @property
-    def bends(self) -> list[float]:
-        """The inflection points."""
-        return [self.place(x) for x in BENDS[self.name](*self.shapes)]
+    def bends(self) -> list[float] | None:
+        """The inflection points; None if they cannot be computed."""
+        try:
+            points = [self.place(x) for x in BENDS[self.name](*self.shapes)]
+        except OverflowError:
+            return None
+        return points if np.isfinite(points).all() else None
+
+    @property
+    def ratio_family(self) -> Hashable | None:
+        """A key that densities share exactly when their ratios are known to be monotone between
+        breakpoints; None if unknown.
+        """
+        if self.name in ("laplace", "expon", "uniform"):
+            return "exponential"
+        if self.name == "norm":
+            return "normal", self.scale
+        return "affine" if self.name == "triang" else None
 
     def place(self, x: float) -> float:
         """Location + x · scale, rounded once; ±inf at x = ±inf."""
@@ -274,17 +290,8 @@ class Member:
         return density
 
 
-def _pareto(member: Member, b: float) -> tuple[Function, Function, Function]:
-    """1 − x^(−b) for x ≥ 1, with log x from x − 1."""
-    return _power_tail(member, b, 1.0)
-
-
-def _lomax(member: Member, c: float) -> tuple[Function, Function, Function]:
-    """A Pareto law that begins at 0."""
-    return _power_tail(member, c, 0.0)
-
-
 def _power_tail(member: Member, power: float, start: float) -> tuple[Function, Function, Function]:
+    """1 − (1 + x − start)^(−power) for x ≥ start, with its logarithm from x − start."""
     past = member.beyond(start)
 
     def logarithm(z: Array) -> Array:
@@ -304,9 +311,10 @@ def _from_both_ends(
     member: Member,
     standard: Callable[[Array, Array], Array],
     below: Callable[[Array, Array], Array],
-) -> tuple[Function, Function]:
-    """Density and cdf of a law on [0, 1] from functions of the distances x and 1 − x to its ends,
-    both accurate.
+    above: Callable[[Array, Array], Array],
+) -> tuple[Function, Function, Function]:
+    """Density, cdf and survival function of a law on [0, 1] from functions of the distances x and 1
+    − x to its ends, both accurate.
     """
 
     first = member.beyond(0.0)
@@ -319,13 +327,16 @@ def _from_both_ends(
         inside = (z >= member.place(0.0)) & (last(z) <= 0.0)
         return np.where(inside, standard(*distances(z)), 0.0)
 
-    return member._density(density, 0.0, 1.0), lambda z: below(*distances(z))
+    return (
+        member._density(density, 0.0, 1.0),
+        lambda z: below(*distances(z)),
+        lambda z: above(*distances(z)),
+    )
 
 
 def _uniform(member: Member) -> tuple[Function, Function, Function]:
     """Both tails are distances to an end."""
-    density, below = _from_both_ends(member, lambda x, y: np.ones(x.shape), lambda x, y: x)
-    return density, below, _from_both_ends(member, lambda x, y: x, lambda x, y: y)[1]
+    return _from_both_ends(member, lambda x, y: np.ones(x.shape), lambda x, y: x, lambda x, y: y)
 
 
 def _triang(member: Member, c: float) -> tuple[Function, Function, Function]:
@@ -340,8 +351,12 @@ def _triang(member: Member, c: float) -> tuple[Function, Function, Function]:
         past = np.where(x < 0.5, x - c, d - y)
         return np.where(x <= c, x * x / (c or 1.0), (past + x * y) / (d or 1.0))
 
-    density, below = _from_both_ends(member, standard, lambda x, y: tail(x, y, c, 1.0 - c))
-    return density, below, _from_both_ends(member, standard, lambda x, y: tail(y, x, 1.0 - c, c))[1]
+    return _from_both_ends(
+        member,
+        standard,
+        lambda x, y: tail(x, y, c, 1.0 - c),
+        lambda x, y: tail(y, x, 1.0 - c, c),
+    )
 
 
 def _beta(member: Member, a: float, b: float) -> tuple[Function, Function, Function]:
@@ -357,7 +372,7 @@ def _beta(member: Member, a: float, b: float) -> tuple[Function, Function, Funct
     def above(x: Array, y: Array) -> Array:
         return np.asarray(np.where(x <= 0.5, betaincc(a, b, x), betainc(b, a, y)))
 
-    return *_from_both_ends(member, standard, below), _from_both_ends(member, standard, above)[1]
+    return _from_both_ends(member, standard, below, above)
 
 
 _ROOT = math.sqrt(0.5)
@@ -439,46 +454,9 @@ def _truncnorm(member: Member, a: float, b: float) -> tuple[Function, Function, 
 
 _FUNCTIONS: dict[str, Callable[..., tuple[Function, Function, Function]]] = {
     "beta": _beta,
-    "lomax": _lomax,
-    "pareto": _pareto,
+    "lomax": partial(_power_tail, start=0.0),
+    "pareto": partial(_power_tail, start=1.0),
     "triang": _triang,
     "truncnorm": _truncnorm,
     "uniform": _uniform,
 }
-
-
-def known_breakpoints(entry: Any) -> Sequence[float] | None:
-    """Breakpoints of a frozen scipy.stats distribution, or those that an entry states; None when
-    they are not known.
-    """
-    stated: Sequence[float] | None = getattr(entry, "breakpoints", None)
-    member = Member.of(entry)
-    return stated if member is None else member.breakpoints
-
-
-def known_bends(entry: Any) -> list[float] | None:
-    """Inflection points of a frozen scipy.stats distribution (or a normal density); None when they
-    are not known.
-    """
-    bends: list[float] | None = getattr(entry, "bends", None)
-    member = Member.of(entry)
-    try:
-        bends = bends if member is None else member.bends
-    except OverflowError:
-        return None
-    return bends if bends is not None and np.isfinite(bends).all() else None
-
-
-def ratio_family(entry: Any) -> Hashable | None:
-    """A key that densities share exactly when their ratios are known to be monotone between
-    breakpoints; None if unknown.
-    """
-    if hasattr(entry, "ratio_family"):
-        return entry.ratio_family  # type: ignore[no-any-return]
-    member = Member.of(entry)
-    family = "" if member is None else member.name
-    if family in ("laplace", "expon", "uniform"):
-        return "exponential"
-    if member is not None and family == "norm":
-        return "normal", member.scale
-    return "affine" if family == "triang" else None

@@ -44,6 +44,7 @@ from discreet.problems.continuous.families import Member
 from discreet.problems.duals import change_with_prior
 from discreet.problems.outcomes import Kind
 from discreet.problems.problem import Problem
+from discreet.problems.rule import Discrete
 from discreet.problems.sensors.bins import NormalDensity
 from discreet.problems.sensors.paper_sensor import (
     PAPER_SIGMA,
@@ -262,19 +263,16 @@ class ContinuousProblem(Constrained):
         floor = np.array([each.upper_floor for each in self.components])[:, None]
         left = edges[1:] <= median
         right = edges[:-1] >= median
-        masses = np.where(left, below[:, 1:] - below[:, :-1], above[:, :-1] - above[:, 1:])
-        masses = np.where(left | right, masses, (1.0 - below[:, :-1]) - above[:, 1:])
-        wrong_below = self._tail_errors(below)
-        wrong_above = self._tail_errors(above)
-        wrong = np.where(
-            left, wrong_below[:, 1:] + wrong_below[:, :-1], wrong_above[:, :-1] + wrong_above[:, 1:]
-        )
-        wrong = np.where(left | right, wrong, wrong_below[:, :-1] + wrong_above[:, 1:])
-        masses = np.maximum(masses, 0.0)
-        rounding = np.where(
-            left | right, 2.0 * UNIT * masses, np.where(below[:, :-1] > 0.0, 2.0 * UNIT, 0.0)
-        )
-        return masses, wrong + rounding + np.where(left, 0.0, 2.0 * floor) + UNDERFLOW
+        across = ~(left | right)
+        # A mass is the mass of a whole without what lies below and above the interval.
+        whole = np.where(left, below[:, 1:], np.where(right, above[:, :-1], 1.0))
+        under = np.where(right, 0.0, below[:, :-1])
+        over = np.where(left, 0.0, above[:, 1:])
+        masses = np.maximum(whole - under - over, 0.0)
+        error = np.where(across, 0.0, self._tail_errors(whole))
+        error += self._tail_errors(under) + self._tail_errors(over)
+        error += 2.0 * UNIT * np.where(across, under > 0.0, masses)
+        return masses, error + np.where(left, 0.0, 2.0 * floor) + UNDERFLOW
 
     def _tail_errors(self, tails: Array) -> Array:
         """Upper bounds of the errors of cdf or survival values [Q, N]. Accuracies are relative to
@@ -365,9 +363,10 @@ class ContinuousProblem(Constrained):
         """The discrete problem on the intervals (e_k, e_{k+1}] of edges [N + 1] that run from −inf
         to inf.
         """
-        return self.on_within(edges)[0]
+        problem: Problem = self.on_within(edges).problem  # type: ignore[assignment]
+        return problem
 
-    def on_within(self, edges: Array) -> tuple[Problem, Array, Array]:
+    def on_within(self, edges: Array) -> Discrete:
         """`on`, and how far each entry of its `p_xz` [n, N] and `loss` [m, N] may be from the true
         one, at most.
 
@@ -387,7 +386,8 @@ class ContinuousProblem(Constrained):
                 + np.where(stored > 0.0, SMALLEST, 0.0)
             )
 
-        return problem, wrong(self.private, problem.p_xz), wrong(self.losses, problem.loss)
+        wrong_mass = wrong(self.private, problem.p_xz)
+        return Discrete(problem, wrong_mass, wrong(self.losses, problem.loss))
 
     @property
     def _sizes(self) -> str:

@@ -140,7 +140,7 @@ class IntervalRule(Rule):
 
     def discrete(self, problem: ContinuousProblem) -> Discrete:
         """The problem on the rule's own partition, whose masses are inexact."""
-        return Discrete(*problem.on_within(self.edges))
+        return problem.on_within(self.edges)
 
     def on_outcomes(self) -> Matrix:
         """The columns of the intervals."""
@@ -173,12 +173,13 @@ class IntervalRule(Rule):
         to one up to rounding only.
         """
         self.check(problem)
-        discrete, wrong, _ = problem.on_within(self.edges)
-        law = discrete.output_law(self.estimator)
+        discrete = problem.on_within(self.edges)
+        model: Problem = discrete.problem  # type: ignore[assignment]
+        law = model.output_law(self.estimator)
         return replace(
             law,
             doubt=law.doubt + column_error(self.estimator),
-            off=self.estimator @ wrong.T * (1.0 + 2.0**-30),
+            off=self.inexact(discrete).joint,
         )
 
     def leakage(self, problem: ContinuousProblem) -> float:

@@ -21,7 +21,8 @@ front; only the last C(s + bins − 1, bins − 1) places are used after s senso
 their digits down to 1e-597, so every result above the smallest normal double keeps them too.
 
 Source: C. Loader, "Fast and Accurate Computation of Binomial Probabilities" (2000), extended to
-several bins; the name Poisson-multinomial: C. Daskalakis, G. Kamath, C. Tzamos, "On the structure,
+several bins; D. E. Knuth, *The Art of Computer Programming* 4A, §7.2.1.3 (combinatorial number
+system); the name Poisson-multinomial: C. Daskalakis, G. Kamath, C. Tzamos, "On the structure,
 covering, and learning of Poisson multinomial distributions", FOCS 2015. The recursion is plain
 convolution.
 """
@@ -29,6 +30,7 @@ convolution.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,22 +67,32 @@ def count_vectors(sensors: int, bins: int, *, max_bytes: int = DEFAULT_MAX_BYTES
     size = lattice_size(sensors, bins)
     what = f"{sensors} sensors with {bins} bins have {count_text(size)} count vectors"
     allow(law_bytes(sensors, bins, 0), max_bytes, what, "take fewer sensors or bins")
+    return unrank(np.arange(size), sensors, bins)
+
+
+def unrank(ranks: NDArray[np.int64], sensors: int, bins: int) -> Counts:
+    """Return the count vectors [·, bins] with these numbers in lexicographic order, by the
+    combinatorial number system.
+    """
     # Contiguous in memory for each bin, in the order in which it is written and read.
-    counts = np.zeros((bins, size), dtype=np.int32).T
-    # Traverse a tree level by level: `left` contains the remaining count of each partial vector,
-    # repeated once for each completion.
-    left = np.array([sensors], dtype=np.int64)
+    counts = np.zeros((bins, ranks.size), dtype=np.int32).T
+    left = np.full(ranks.size, sensors)
     for k in range(bins - 1) if sensors else ():
-        branches = left + 1
-        first = np.repeat(np.cumsum(branches) - branches, branches)
-        spent = np.arange(first.size) - first
-        left = np.repeat(left, branches) - spent
-        completions = np.array(
-            [lattice_size(c, bins - 1 - k) for c in range(int(left.max()) + 1)], dtype=np.int64
-        )
-        counts[:, k] = np.repeat(spent.astype(np.int32), completions[left])
+        ways = _ways(sensors, bins - k)
+        following = ways[left] - ranks
+        # The least remainder for which that many vectors follow.
+        rest = np.searchsorted(ways, following)
+        counts[:, k] = left - rest
+        ranks = ways[rest] - following
+        left = rest
     counts[:, -1] = left
     return counts
+
+
+@lru_cache(maxsize=64)
+def _ways(most: int, parts: int) -> NDArray[np.int64]:
+    """Return the numbers of ways to distribute 0 … `most` among some parts."""
+    return np.array([lattice_size(count, parts) for count in range(most + 1)], dtype=np.int64)
 
 
 def law_bytes(sensors: int, bins: int, pairs: int, *, alike: bool = True) -> int:

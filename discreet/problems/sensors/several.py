@@ -221,24 +221,27 @@ def _allow_reports(bins: Sequence[int], needed: int, max_bytes: int, remedy: str
     allow(needed, max_bytes, what, remedy)
 
 
-def _joint(laws: list[Array], prior: Array) -> Array:
-    """Return p(x, y) Π_g law_g [n, m, Π N_g] for laws [n, m, N_g]; the last law varies fastest."""
-    joint = np.zeros((*prior.shape, math.prod(law.shape[2] for law in laws)))
-    for j, i in np.argwhere(prior > 0.0):
-        row = prior[j, i : i + 1]
-        for law in laws[:-1]:
-            row = np.multiply.outer(row, law[j, i]).reshape(-1)
-        np.multiply.outer(row, laws[-1][j, i], out=joint[j, i].reshape(row.size, -1))
+def product_law(start: Array, laws: Sequence[Array]) -> Array:
+    """Return start [pairs, ·] times the laws [pairs, N_g] of groups; the last varies fastest."""
+    for law in laws:
+        start = (start[:, :, None] * law[:, None, :]).reshape(len(start), -1)
+    return start
+
+
+def _joint(laws: Sequence[Array], prior: Array) -> Array:
+    """Return p(x, y) Π_g law_g [n, m, Π N_g] for laws [n, m, N_g]."""
+    rows = [law.reshape(prior.size, -1) for law in laws]
+    joint = product_law(prior.reshape(-1, 1), rows).reshape(*prior.shape, -1)
     joint /= joint.sum()
     return joint
 
 
 def _product_bytes(sizes: Sequence[int], pairs: int) -> int:
-    """Return the peak memory of `_joint`: the result, and the products of all factors except the
-    last.
+    """Return the peak memory of `_joint`: the result, the products of all factors except the last,
+    and all factors.
     """
     total = math.prod(sizes)
-    return 8 * (total * pairs + 2 * (total // sizes[-1]) + pairs * sum(sizes))
+    return 8 * pairs * (total + total // sizes[-1] + sum(sizes))
 
 
 def _join_numbers(numbers: Sequence[int]) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -68,17 +68,6 @@ def from_dask(
     every entry and adds up the totals. Raises InputError for blocks of other shapes, and as
     `block_problem` does; Absent if Dask is not installed.
     """
-    _require_dask()
-    return block_problem(
-        _open_pairs(_pairs_of(p_xz, loss)),
-        budget,
-        equivocation=equivocation,
-        terms=terms,
-        name=name,
-    )
-
-
-def _require_dask() -> None:
     try:
         import_module("dask.delayed")
     except ImportError as error:
@@ -86,6 +75,13 @@ def _require_dask() -> None:
             f"from_dask needs dask, which does not import ({error}); "
             f"{how_to_install('distributed')}"
         ) from None
+    return block_problem(
+        _open_pairs(_pairs_of(p_xz, loss)),
+        budget,
+        equivocation=equivocation,
+        terms=terms,
+        name=name,
+    )
 
 
 # -- blocks in Dask
@@ -129,13 +125,13 @@ class DaskBlocks:
 
         visit = delayed(_visit_part, pure=False)
         join = delayed(_join_parts, pure=False)
-        parts = [visit(part, *told, work, merge) for part, told in self._told(given)]
+        parts = [visit(part, *place, work, merge) for part, place in self._visits(given)]
         while len(parts) > FAN:
             parts = [join(parts[at : at + FAN], merge) for at in range(0, len(parts), FAN)]
         nodes: list[Node[Found]] = _join_parts(dask.compute(*parts, optimize_graph=False), merge)
         return merge_nodes(nodes, merge)
 
-    def _told(
+    def _visits(
         self, given: Mapping[int, Any] | None
     ) -> Iterator[tuple[_Delayed, tuple[int, Mapping[int, Any] | None]]]:
         """Yield the parts to visit, each with the number of its first visited chunk and the entries
@@ -153,8 +149,8 @@ class DaskBlocks:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Consecutive outcomes that begin with number `start`, in pairs (p_xz [n, ·], loss [m, ·]) of
-    whole chunks; only the last may be partial.
+    """Consecutive outcomes that begin with number `start`, in a pair (p_xz [n, ·], loss [m, ·]) for
+    each chunk of `size` outcomes; only the last may have fewer.
     """
 
     start: int
@@ -174,7 +170,7 @@ def _fetch_pair(part: _Delayed, start: int) -> _Pair:
 
 
 def _read(part: Partition, start: int) -> _Pair:
-    return next(chunk.read() for chunk in part.chunks() if chunk.start == start)
+    return part.pairs[(start - part.start) // part.size]
 
 
 def _visit_part(
@@ -254,27 +250,19 @@ def _threads() -> int:
 
 
 def _part(start: int, size: int, pieces: Sequence[_Pair]) -> Partition:
-    """Return a part of consecutive pieces; only chunks that span several pieces are copied."""
-    pairs = list[_Pair]()
-    open_ = list[_Pair]()
-    held = 0
-    for piece in pieces:
-        count = piece[0].shape[1]
-        missing = min(count, size - held) if held else 0
-        if missing:
-            open_.append(_cut_pair(piece, 0, missing))
-            held += missing
-            if held == size:
-                pairs.append(_concatenate_pairs(open_))
-                open_ = []
-                held = 0
-        whole = (count - missing) // size * size
-        if whole:
-            pairs.append(_cut_pair(piece, missing, missing + whole))
-        if missing + whole < count:
-            open_.append(_cut_pair(piece, missing + whole, count))
-            held += count - missing - whole
-    return Partition(start, size, tuple([*pairs, _concatenate_pairs(open_)] if open_ else pairs))
+    """Return a part of consecutive pieces, cut into chunks. Only chunks that span several pieces
+    are copied.
+    """
+    ends = list(accumulate([piece[0].shape[1] for piece in pieces], initial=0))
+    pairs = []
+    for first in range(0, ends[-1], size):
+        cuts = [
+            _cut_pair(piece, max(0, first - begin), first + size - begin)
+            for (begin, end), piece in zip(pairwise(ends), pieces, strict=True)
+            if begin < first + size and first < end
+        ]
+        pairs.append(_concatenate_pairs(cuts))
+    return Partition(start, size, tuple(pairs))
 
 
 def _cut_pair(pair: _Pair, start: int, stop: int) -> _Pair:

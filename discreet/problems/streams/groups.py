@@ -19,23 +19,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from discreet.checks import as_list
-from discreet.errors import InputError
 from discreet.numerics.double_double import Array, dd_sum
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.outcomes import CHUNK_OUTCOMES, Chunk
 from discreet.problems.sensors.counts import count_law, count_vectors, lattice_size, law_bytes
-from discreet.problems.sensors.inputs import check_law, count_text
-from discreet.problems.streams.lattice import Lattice, problem_of
-
-_TABLES = 1 << 29
-"""Most bytes of tables, including temporary memory for building them: half a GiB."""
+from discreet.problems.sensors.inputs import check_law
+from discreet.problems.sensors.several import product_law
+from discreet.problems.streams.lattice import Lattice, check_lattice, problem_of
 
 
 class GroupLattice(Lattice):
@@ -67,19 +64,13 @@ class GroupLattice(Lattice):
         tables_and_losses = [_keep_likely(law, self.prior, tail / len(laws)) for law in laws]
         tables = [table for table, _ in tables_and_losses]
         self._keep(math.prod(table.shape[1] for table in tables))
-        prior = self.prior[tuple(self._pairs.T)]
-        if self.left_out:  # rounded up with a margin
-            lost = -np.expm1(np.sum([np.log1p(-out) for _, out in tables_and_losses], axis=0)) * (
-                1.0 + 1e-9
-            )
-            self.rest[tuple(self._pairs.T)] = prior * np.minimum(tail, lost)
-        self.tail = float(self.rest.sum())
-        weight = (prior - self.rest[tuple(self._pairs.T)]) / np.prod(
-            [dd_sum(table)[0] for table in tables], axis=0
-        )
+        kept = np.prod([dd_sum(table)[0] for table in tables], axis=0)
+        # Rounded up with a margin.
+        lost = -np.expm1(np.sum([np.log1p(-out) for _, out in tables_and_losses], axis=0))
+        weight = self._gather_rest(self._pairs, lost * (1.0 + 1e-9), kept)
         cut = _find_cut([table.shape[1] for table in tables])
-        self._left = reduce(_product, tables[:cut], weight[:, None])
-        self._right = reduce(_product, tables[cut:], np.ones((len(prior), 1)))
+        self._left = product_law(weight[:, None], tables[:cut])
+        self._right = product_law(np.ones((len(weight), 1)), tables[cut:])
 
     def _generate_chunks(self) -> Iterator[Chunk]:
         """Yield runs of whole rows of the right table, or pieces of one row."""
@@ -140,23 +131,12 @@ def _check_size(laws: Sequence[Array], prior: Array) -> int:
         f"{', '.join(str(law.shape[0]) for law in laws[:8])}{', …' if len(laws) > 8 else ''} "
         "sensors"
     )
-    if math.prod(sizes) > 1 << 62:
-        raise InputError(
-            f"{what} have {count_text(math.prod(sizes))} vectors of counts, more than can be "
-            "visited; "
-            "join groups whose sensors differ little"
-        )
     cut = _find_cut(sizes)
     tables = 16 * prior.size * (math.prod(sizes[:cut]) + math.prod(sizes[cut:]) + sum(sizes))
-    needed = tables + max(
-        law_bytes(law.shape[0], law.shape[3], prior.size, alike=False) for law in laws
-    )
-    if needed > _TABLES:
-        raise InputError(
-            f"{what} need {needed:,} bytes of tables and the limit is {_TABLES:,}; join groups "
-            "whose sensors differ little"
-        )
-    return math.prod(sizes)
+    tables += max(law_bytes(law.shape[0], law.shape[3], prior.size, alike=False) for law in laws)
+    size = math.prod(sizes)
+    check_lattice(what, size, tables, "join groups whose sensors differ little")
+    return size
 
 
 def _find_cut(sizes: Sequence[int]) -> int:
@@ -183,10 +163,3 @@ def _keep_likely(law: Array, prior: Array, tail: float) -> tuple[Array, Array]:
     keeps = np.ones(table.shape[1], dtype=np.bool_)
     keeps[order[:out]] = False
     return table[:, keeps], lost[:, out - 1] if out else np.zeros(len(table))
-
-
-def _product(left: Array, right: Array) -> Array:
-    """Return, row by row, the products of all entries of two tables [pairs, ·]; entries of the
-    right table vary fastest.
-    """
-    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)

@@ -1,12 +1,8 @@
 """Rows of a count lattice: their ranges and probabilities, in NumPy and compiled by numba.
 
 A row is a vector of the first K − 2 counts; the remainder R is shared by the last two counts. Rows
-are numbered in lexicographic order, and `unrank` returns a row from its number by the combinatorial
-number system. `windows` returns the interval of the second to last count that is kept; `generate`
-fills (p_xz, loss) and adds up the probabilities. The compiled version evaluates one exponential in
-64 outcomes.
-
-Source: D. E. Knuth, *The Art of Computer Programming* 4A, §7.2.1.3 (combinatorial number system).
+are numbered in lexicographic order. `windows` returns the interval of the second to last count that
+is kept; `generate` fills (p_xz, loss) and adds up the probabilities.
 """
 
 from __future__ import annotations
@@ -17,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.lazy import cached_property
 from discreet.numerics.compiled import jit, once
 from discreet.numerics.double_double import Array
-from discreet.problems.sensors.counts import lattice_size
+from discreet.problems.sensors.counts import unrank
 
 # Probabilities below e to this power become 0: subnormal numbers are inexact and slow.
 _LOG_LEAST = -708.0
@@ -54,13 +49,9 @@ class Tables:
     log        [pairs, K, M + 1] terms whose sum over k, plus `top`, is log Pr(c given the pair)
     deviance   [pairs, K, M + 1] of counts c from M f_k, or [pairs, K, 0] without truncation
     limit      T: outcomes with Σ_k D > T under every pair are left out; inf without truncation
-    inverse    [M + 1] 1/c, 0 at c = 0
-    up, down   [pairs] q_{K−1}/q_K and its inverse, 0 where not finite
     share      [pairs] q_{K−1}/(q_{K−1} + q_K)
     """
 
-    sensors: int
-    bins: int
     pairs: NDArray[np.intp]
     shape: tuple[int, int]
     losses: Array
@@ -68,39 +59,12 @@ class Tables:
     top: float
     deviance: Array
     limit: float
-    inverse: Array
-    up: Array
-    down: Array
     share: Array
 
-    @cached_property
-    def _below(self) -> list[Index]:
-        """For p = 0 … K − 1 parts, the numbers of ways to distribute t = 0 … M among them."""
-        largest = self.sensors
-        return [
-            np.array(
-                [lattice_size(t, parts) if parts else int(t == 0) for t in range(largest + 1)],
-                dtype=np.int64,
-            )
-            for parts in range(self.bins)
-        ]
-
-    def unrank(self, ranks: Index) -> Index:
-        """Return the rows [·, K − 1] (their K − 2 counts and the remainder) with the given
-        numbers.
-        """
-        row = np.empty((ranks.size, self.bins - 1), dtype=np.int64)
-        left = np.full(ranks.size, self.sensors, dtype=np.int64)
-        rank = ranks.astype(np.int64)
-        for k in range(self.bins - 2):
-            ways = self._below[self.bins - 1 - k]
-            # The least remainder for which the rank is below the number of ways.
-            rest = np.searchsorted(ways, ways[left] - rank)
-            row[:, k] = left - rest
-            rank = rank - (ways[left] - ways[rest])
-            left = rest
-        row[:, -1] = left
-        return row
+    def rows(self, numbers: Index) -> Index:
+        """Return the rows [·, K − 1] with these numbers: their K − 2 counts and the remainder."""
+        _, bins, counts = self.log.shape
+        return unrank(numbers, counts - 1, bins - 1).astype(np.int64)
 
 
 # -- NumPy
@@ -165,7 +129,7 @@ def _rows(tables: Tables, run: Run) -> tuple[Index, Index, Index]:
     """Return the rows [·, K − 1] of a run, and [start, stop) of the second to last count in
     each.
     """
-    row = tables.unrank(run.first + np.arange(run.rows))
+    row = tables.rows(run.first + np.arange(run.rows))
     low, high = windows(tables, row)
     low[0] = max(low[0], run.low)
     high[-1] = min(high[-1], run.high)
@@ -210,11 +174,11 @@ def compiled_generate(
     sums = np.zeros(len(tables.pairs))
     nothing = np.empty((0, 0))
     n, kinds = tables.shape
-    law = tables.log, tables.top, tables.inverse, tables.up, tables.down, tables.share
     place = tables.pairs[:, 0] * kinds + tables.pairs[:, 1]
     filled = (nothing if array is None else array for array in (p_xz, loss))
     kernel = _generator(n, kinds, tables.losses.shape[1])
-    kernel(*_rows(tables, run), *law, place, weights, tables.losses, *filled, sums)
+    law = (tables.log, tables.top, place, weights, tables.losses)
+    kernel(*_rows(tables, run), *law, *filled, sums)
     return sums
 
 
@@ -223,101 +187,49 @@ def _generator(n: int, kinds: int, m: int) -> Callable[..., None]:
     """Return the kernel for n private values, `kinds` values of Y and m guesses, with loops of
     constant length.
     """
-    # Outcomes of a row between two exponentials; limits the rounding error that ratios accumulate.
-    segment = 64
     least = _LOG_LEAST
 
     @jit
-    def run(  # type: ignore[no-untyped-def]
-        rows,
-        lows,
-        highs,
-        log,
-        top,
-        inverse,
-        up,
-        down,
-        share,
-        place,
-        weights,
-        losses,
-        p_xz,
-        loss,
-        sums,
-    ):
-        pairs = share.size
-        bins = rows.shape[1] + 1
-        mass = np.zeros((n * kinds, segment))  # rows of pairs of probability 0 stay 0
-        base = np.empty(pairs)
+    def run(rows, lows, highs, log, top, place, weights, losses, p_xz, loss, sums):  # type: ignore[no-untyped-def]
+        pairs, bins, longest = log.shape
+        mass = np.zeros((n * kinds, longest))  # rows of pairs of probability 0 stay 0
         correction = np.zeros(pairs)
-        storing = p_xz.size > 0
         at = 0
         for number in range(lows.size):
             row = rows[number]
-            left = row[bins - 2]
             low = lows[number]
-            high = highs[number]
-            if low < high:
-                for pair in range(pairs):
-                    value = top
-                    for k in range(bins - 2):
-                        value += log[pair, k, row[k]]
-                    base[pair] = value
-            start = low // segment * segment
-            while start < high:
-                end = min(start + segment - 1, left)
-                for pair in range(pairs):
-                    # outward from the most probable outcome of the segment
-                    mode = min(int((left + 1) * share[pair]), left)
-                    begin = min(max(mode, start), end)
-                    slot = place[pair]
-                    log_peak = (base[pair] + log[pair, bins - 2, begin]) + log[
-                        pair, bins - 1, left - begin
-                    ]
-                    if log_peak < least:
-                        for k in range(end - start + 1):
-                            mass[slot, k] = 0.0
-                        continue
-                    peak = np.exp(log_peak) * weights[pair]
-                    mass[slot, begin - start] = peak
-                    value = peak
-                    ratio = up[pair]
-                    for c in range(begin, end):
-                        value *= ((left - c) * ratio) * inverse[c + 1]
-                        mass[slot, c + 1 - start] = value
-                    value = peak
-                    ratio = down[pair]
-                    for c in range(begin, start, -1):
-                        value *= (c * ratio) * inverse[left - c + 1]
-                        mass[slot, c - 1 - start] = value
-                skip = max(low - start, 0)
-                size = min(high, end + 1) - max(low, start)
-                if storing:
-                    for j in range(n):
-                        for k in range(size):
-                            value = mass[j * kinds, skip + k]
-                            for kind in range(1, kinds):
-                                value += mass[j * kinds + kind, skip + k]
-                            p_xz[j, at + k] = value
-                    for guess in range(m):
-                        for k in range(size):
-                            value = 0.0
-                            for kind in range(kinds):
-                                part = mass[kind, skip + k]
-                                for j in range(1, n):
-                                    part += mass[j * kinds + kind, skip + k]
-                                value += losses[kind, guess] * part
-                            loss[guess, at + k] = value
-                else:
-                    for pair in range(pairs):
-                        part = -correction[pair]
-                        for k in range(skip, skip + size):
-                            part += mass[place[pair], k]
-                        total = sums[pair] + part
-                        correction[pair] = (total - sums[pair]) - part
-                        sums[pair] = total
-                at += size
-                start += segment
+            size = max(highs[number] - low, 0)
+            rest = row[bins - 2] - low
+            for pair in range(pairs):
+                base = top
+                for k in range(bins - 2):
+                    base += log[pair, k, row[k]]
+                part = -correction[pair]
+                for k in range(size):
+                    value = (base + log[pair, bins - 2, low + k]) + log[pair, bins - 1, rest - k]
+                    value = np.exp(value) * weights[pair] if value >= least else 0.0
+                    mass[place[pair], k] = value
+                    part += value
+                total = sums[pair] + part
+                correction[pair] = (total - sums[pair]) - part
+                sums[pair] = total
+            if p_xz.size > 0:
+                for j in range(n):
+                    for k in range(size):
+                        value = mass[j * kinds, k]
+                        for kind in range(1, kinds):
+                            value += mass[j * kinds + kind, k]
+                        p_xz[j, at + k] = value
+                for guess in range(m):
+                    for k in range(size):
+                        value = 0.0
+                        for kind in range(kinds):
+                            part = mass[kind, k]
+                            for j in range(1, n):
+                                part += mass[j * kinds + kind, k]
+                            value += losses[kind, guess] * part
+                        loss[guess, at + k] = value
+            at += size
 
     compiled: Callable[..., None] = run
     return compiled

@@ -31,7 +31,6 @@ from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import (
     LeakageBudget,
     Term,
-    constraint_of,
     label_constraints,
 )
 from discreet.problems.folds import fold
@@ -87,9 +86,8 @@ def block_problem(
         blocks = Mapped(blocks, partial(_scale_pairs, by))
         sums = sums[0] / by, sums[1] / by
     p_x, losses = np.split(sums[0] + sums[1], [blocks.n])
-    if terms is None:
-        terms = (Term.of(constraint_of(budget, equivocation, [p_x]), [blocks.n]),)
-    return BlockProblem(blocks, terms, p_x, losses, check_name(name))
+    problem = BlockProblem(blocks, chosen, p_x, losses, check_name(name))
+    return problem if terms else problem.with_budget(budget, equivocation=equivocation)
 
 
 def _add_totals(parts: list[tuple[int, DoubleDouble]]) -> tuple[int, DoubleDouble]:
