@@ -1,4 +1,4 @@
-"""The arrays on which both iterations work, and the bracket that is their stopping rule.
+"""The arrays on which the iteration works, and the bracket that is its stopping rule.
 
 Every constraint has groups of rows of p_xz with a prior of their own: all rows of a secret, or the
 rows of one given value. With the share ω^g_l of the mass of outcome l that belongs to group g (1

@@ -1,8 +1,7 @@
-"""The accelerated iteration: exact proximal sweeps with a growing step, each solved by Newton in
-the dual unknowns.
+"""The iteration: exact proximal sweeps, each solved by Newton in the dual unknowns.
 
-The plain sweep minimises a model of the leakage plus a Kullback–Leibler distance of fixed weight μ.
-Here the leakage is exact and the weight decreases:
+The fixed-point sweep of docs/theory.md, section 12, minimises a model of the leakage plus a
+Kullback–Leibler distance of fixed weight μ. Here the leakage is exact and the weight decreases:
 
     P⁺ = argmin ⟨L, P'⟩ + (1/η) Σ_l w_l KL(P'_l ‖ P_l)   over estimators within the budgets,
 
@@ -42,7 +41,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes, TiltedLaw
-from discreet.backends.blahut_arimoto.plain import uniform_start
 from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
 from discreet.numerics.double_double import Array
@@ -54,19 +52,17 @@ tried without the budget.
 """
 
 
-def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = True) -> str:
-    """Run exact proximal sweeps from the uniform guess, with growing or constant step η, and return
-    the reason for stopping.
-    """
-    pace = Pace(1.0 / outcomes.spread, growing)
-    log_estimator = uniform_start(outcomes)
+def proximal_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
+    """Run exact proximal sweeps from the uniform guess, and return the reason for stopping."""
+    pace = Pace(1.0 / outcomes.spread)
+    log_estimator = np.full(outcomes.cost.shape, -math.log(len(outcomes.cost)))
     tilt = np.zeros_like(bracket.prices.tilt)
     multipliers = outcomes.first_multipliers
     active = set(np.flatnonzero(outcomes.budget == 0.0).tolist())
     dropped = set[int]()
     kept = set[int]()
     while not (verdict := bracket.verdict()):
-        if (bracket.stalled >= 6 and growing) or pace.ended(outcomes.spread):  # rounding level
+        if bracket.stalled >= 6 or pace.ended(outcomes.spread):  # rounding level
             return _with_perfect_privacy(outcomes, bracket, log_estimator)
         counts = np.isin(np.arange(multipliers.size), list(active))
         rows = counts[outcomes.row_term]
@@ -144,15 +140,14 @@ def _perfect_prices(outcomes: Outcomes, private: Bracket) -> Duals:
 class Pace:
     """The step η: it grows eightfold after a solved sweep, and decreases after a failed one."""
 
-    def __init__(self, eta: float, growing: bool) -> None:
+    def __init__(self, eta: float) -> None:
         self.eta = eta
         self._solved = math.inf
-        self._growth = 8.0 if growing else 1.0
 
     def faster(self) -> None:
         """Increase the step after a solved sweep."""
         self._solved = self.eta
-        self.eta *= self._growth
+        self.eta *= 8.0
 
     def slower(self) -> None:
         """Decrease the step after a sweep that Newton's method did not solve: towards the last
