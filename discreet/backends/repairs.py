@@ -1,7 +1,7 @@
 """Additions to an answer: a version within the budget, or one that leaks nothing, and duals. The
 loop passes them to the judge.
 
-- `remove_leakage` moves an estimator onto Φ P = 0, by a small change that its own randomisation
+- `private_versions` moves an estimator onto Φ P = 0, by a small change that its own randomisation
   permits.
 - `within_budget` blends it with the best constant guess if that fails, and at positive budgets.
 - `tilts_from_ratio` derives duals from the law of an estimator, with the multiplier of the best
@@ -29,7 +29,7 @@ from discreet.backends.precision import Precision
 from discreet.measures.law import OutputLaw, distance_from_private, output_law
 from discreet.measures.measure import Scope
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.numerics.double_double import Array, DoubleDouble
+from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import column_error, normalise, summing_to_one
 from discreet.numerics.rounding import LARGEST_TILT
 from discreet.problems.blend import least_common_share, least_share
@@ -65,7 +65,7 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
     feature = np.divide(
         deviations, problem.p_z, out=np.zeros_like(deviations), where=problem.p_z > 0.0
     )
-    moved = _move_features(
+    moved = _remove_leakage(
         columns,
         problem.p_z,
         feature,
@@ -73,7 +73,7 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
     )
     if moved is None:
         return []
-    version = min((moved[0], summing_to_one(moved[0])), key=partial(_uncertain, problem))
+    version = min((moved, summing_to_one(moved)), key=partial(_uncertain, problem))
     others = required and any(term.priced for term in problem.terms)
     return [version, _blended_within(problem, version)] if others else [version]
 
@@ -326,49 +326,37 @@ def blend_to_target(estimator: Array, law: Law, towards: Array, end: Law, target
     return np.asarray((1.0 - share) * estimator + share * towards)
 
 
-def remove_leakage(
-    p_xz: Array, estimator: Array, marginal: DoubleDouble
-) -> tuple[Array, OutputLaw] | None:
-    """Move a column-stochastic estimator [m, N] onto Φ P = 0; return None if it randomises too
-    little for that.
-
-    p_xz [n, N], marginal Σ_l p_xz as in `output_law`. Returns the estimator and its law, private
-    within `Precision.private`.
-
-    Newton steps P_il ← P_il (1 + y_i·f_l − Σ_k P_kl y_k·f_l), f_l = a_l/w_l − π: zero entries stay
-    zero, columns stay stochastic, and y [m, n] solves the normal equations. Guesses of negligible
-    mass and, if that is not enough, rare ones are given up first. At a vertex that cannot move, or
-    that has too few drawn guesses for an estimator with perfect privacy to exist nearby, a small
-    share of a guess that is independent of the outcome is blended in first.
-    """
-    p_z = p_xz.sum(axis=0)
-    posterior = np.divide(p_xz, p_z, out=np.zeros_like(p_xz), where=p_z > 0)
-    feature = np.where(p_z > 0, posterior - marginal[0][:, None], 0.0)
-    found = _move_features(
-        estimator, p_z, feature, lambda columns: (output_law(p_xz, columns, marginal),)
-    )
-    return None if found is None else (found[0], found[1][0])
-
-
 _LawsOf: TypeAlias = Callable[[Array], tuple[OutputLaw, ...]]
 """From an estimator to the laws of all groups of rows that must be private."""
 
 
-def _move_features(
-    estimator: Array, p_z: Array, feature: Array, laws: _LawsOf
-) -> tuple[Array, tuple[OutputLaw, ...]] | None:
-    """Apply `remove_leakage` with features f_l [·, N] of all rows that must be private."""
+def _remove_leakage(estimator: Array, p_z: Array, feature: Array, laws: _LawsOf) -> Array | None:
+    """Move a column-stochastic estimator [m, N] onto Φ P = 0 within `Precision.private`; return
+    None if it randomises too little for that. feature: f_l = a_l/w_l − π [·, N] of all rows that
+    must be private.
+
+    Newton steps P_il ← P_il (1 + y_i·f_l − Σ_k P_kl y_k·f_l): zero entries stay zero, columns stay
+    stochastic, and y [m, ·] solves the normal equations. Guesses of negligible mass and, if that is
+    not enough, rare ones are given up first. At a vertex that cannot move, or that has too few
+    drawn guesses for an estimator with perfect privacy to exist nearby, a small share of a guess
+    that is independent of the outcome is blended in first.
+    """
     frequent = without_rare(estimator, p_z, Precision.unseen)
     ignoring = (frequent @ p_z)[:, None] / p_z.sum()
-    starts = [without_rare(estimator, p_z, Precision.no_mass)] + [frequent] * (
-        frequent is not estimator
-    )
+    starts = [without_rare(estimator, p_z, Precision.no_mass)]
+    if frequent is not estimator:
+        starts.append(frequent)
+    for start in starts:
+        own = _project(start, p_z, feature, laws)
+        if own is not None and _is_drawn_enough(own, laws(own)):
+            return own
     # The smallest share comes first, since it costs least.
-    rooms = [Precision.private, *(Precision.derived * 100.0**k for k in range(5))]
-    found = (_project(start, p_z, feature, laws) for start in starts)
-    own = next((each for each in found if each is not None and _is_drawn_enough(*each)), None)
-    mixed = (normalise((1.0 - room) * frequent + room * ignoring) for room in rooms)
-    return own or next(filter(None, (_project(start, p_z, feature, laws) for start in mixed)), None)
+    for share in (Precision.private, *(Precision.derived * 100.0**k for k in range(5))):
+        start = normalise((1.0 - share) * frequent + share * ignoring)
+        mixed = _project(start, p_z, feature, laws)
+        if mixed is not None:
+            return mixed
+    return None
 
 
 def without_rare(estimator: Array, p_z: Array, least: float) -> Array:
@@ -384,23 +372,17 @@ def without_rare(estimator: Array, p_z: Array, least: float) -> Array:
     return kept
 
 
-def _project(
-    estimator: Array, p_z: Array, feature: Array, laws: _LawsOf
-) -> tuple[Array, tuple[OutputLaw, ...]] | None:
-    best: tuple[Array, tuple[OutputLaw, ...]] | None = None
+def _project(estimator: Array, p_z: Array, feature: Array, laws: _LawsOf) -> Array | None:
+    best = None
     residual = np.inf
     for _ in range(8):
         found = laws(estimator)
         now = max(map(distance_from_private, found))
         if now >= 0.5 * residual:
             break
-        best = (estimator, found)
+        best = estimator
         residual = now
-        deviation = (
-            found[0].deviation
-            if len(found) == 1
-            else np.concatenate([law.deviation for law in found], axis=1)
-        )
+        deviation = np.concatenate([law.deviation for law in found], axis=1)
         step = _projection_step(p_z, estimator, feature, deviation)
         if not np.isfinite(step).all() or step.min() < -0.5:
             break
