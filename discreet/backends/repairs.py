@@ -4,9 +4,9 @@ loop passes them to the judge.
 - `private_versions` moves an estimator onto Φ P = 0, by a small change that its own randomisation
   permits.
 - `within_budget` blends it with the best constant guess if that fails, and at positive budgets.
-- `tilts_from_ratio` derives duals from the law of an estimator, with the multiplier of the best
-  bound, and `multipliers_of` under any measure; `excluded` gives a tilt to a guess that is never
-  made.
+- `duals_along` derives duals from the slopes of the leakage at an estimator, with the multiplier of
+  the best bound, and `multipliers_of` under any measure; `excluded` gives a tilt to a guess that is
+  never made.
 
 The judge trusts nothing here: it checks these estimators and duals like any others.
 
@@ -197,22 +197,13 @@ def _duals_of(problem: Problem, columns: Array, seconds: float) -> tuple[Array, 
     """
     law = problem.law(columns)
     first = problem.terms[0]
-    if problem.measures == (MUTUAL_INFORMATION,) and first.priced:
-        return tilts_from_ratio(
-            law.groups[0].ratio_minus_one(), problem.p_xz, problem.loss, problem.budget
-        )
-    found = multipliers_of(problem, law, seconds)
-    if (
-        found is not None
-        or len(problem.terms) > 1
-        or not first.priced
-        or first.measure.scope is not Scope.TOTAL
-    ):
-        return found
+    one_price = len(problem.terms) == 1 and first.priced and first.measure.scope is Scope.TOTAL
+    if not (one_price and first.measure == MUTUAL_INFORMATION):
+        found = multipliers_of(problem, law, seconds)
+        if found is not None or not one_price:
+            return found
     slopes = [first.measure.slope(group.ratio_minus_one(), group.p_x) for group in law.groups]
-    direction = np.concatenate(slopes, axis=1)
-    multiplier = _best_multiplier(direction @ problem.p_xz, problem.loss, first.level)
-    return multiplier * direction, multiplier
+    return duals_along(np.concatenate(slopes, axis=1), problem.p_xz, problem.loss, first.level)
 
 
 def _over_time(problem: CausalProblem, rule: CausalRule) -> tuple[Array, float]:
@@ -221,15 +212,14 @@ def _over_time(problem: CausalProblem, rule: CausalRule) -> tuple[Array, float]:
     """
     model = problem.noncausal
     tree = problem.tree
-    direction = log_ratio(model.output_law(rule.dense()).ratio_minus_one())
-    direction[:, model.p_x == 0.0] = 0.0
+    law = model.output_law(rule.dense())
+    direction = MUTUAL_INFORMATION.slope(law.ratio_minus_one(), law.p_x)
 
     def least(losses: Array, slopes: Array) -> tuple[float, float]:
         best = tree.weights(tree.best_kernels(losses))[-1]
         return float((losses * best).sum()), float((slopes * best).sum())
 
-    multiplier = _best_multiplier(direction @ model.p_xz, model.loss, problem.budget, least)
-    return multiplier * direction, multiplier
+    return duals_along(direction, model.p_xz, model.loss, problem.budget, least)
 
 
 def _finely(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Problem, Array]:
@@ -423,47 +413,29 @@ def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Ar
         return np.asarray(move - (estimator * move).sum(axis=0))
 
 
-def log_ratio(ratio_minus_one: Array) -> Array:
-    """Return log r for r − 1, with `Precision.no_evidence` where r = 0."""
-    cut = np.full_like(ratio_minus_one, Precision.no_evidence)
-    return np.log1p(ratio_minus_one, out=cut, where=ratio_minus_one > -1.0)
-
-
-def tilts_from_ratio(
-    ratio_minus_one: Array, p_xz: Array, loss: Array, budget: float
-) -> tuple[Array, float]:
-    """Return duals for an estimator without duals: t_ij = μ log r_ij, with the μ ≥ 0 that gives the
-    best bound.
-
-    ratio_minus_one r − 1 [m, n] of its law, p_xz [n, N], loss [m, N], 0 < budget < ∞ in nats. The
-    duals are not yet feasible.
-    """
-    direction = log_ratio(ratio_minus_one)
-    direction[:, p_xz.max(axis=1) == 0.0] = 0.0
-    multiplier = _best_multiplier(direction @ p_xz, loss, budget)
-    return multiplier * direction, multiplier
-
-
 def _least_by_outcome(losses: Array, slopes: Array) -> tuple[float, float]:
     """Return Σ_l min_i of the losses, and its derivative along the slopes."""
     best = losses.min(axis=0)
     return float(best.sum()), float(np.where(losses == best, slopes, math.inf).min(axis=0).sum())
 
 
-def _best_multiplier(
-    slopes: Array,
+def duals_along(
+    direction: Array,
+    p_xz: Array,
     loss: Array,
     budget: float,
     least: Callable[[Array, Array], tuple[float, float]] = _least_by_outcome,
-) -> float:
-    """Return the μ ≥ 0 with the greatest bound Σ_l min_i (L_il + μ·slopes_il) − μ ε; least: another
-    minimum, and its derivative.
+) -> tuple[Array, float]:
+    """Return the tilt μ v [m, n] along a direction v [m, n], and the multiplier μ ≥ 0 with the
+    greatest bound Σ_l min_i (L_il + μ v_i·a_l) − μ B. The duals are not yet feasible.
 
-    The bound is concave and piecewise linear in μ, and μ ≤ (best constant error − Bayes error)/ε.
+    p_xz [n, N], loss [m, N], 0 < budget B < ∞; least: another minimum, and its derivative. The
+    bound is concave and piecewise linear in μ, and μ ≤ (best constant error − Bayes error)/ε.
     The next point is where the tangents at both ends of the bracket cross. Every third time it is
     the geometric mean of the ends, since the optimum may lie many powers of ten below that upper
     limit of μ.
     """
+    slopes = direction @ p_xz
 
     def bound(multiplier: float) -> tuple[float, float]:
         value, slope = least(loss + multiplier * slopes, slopes)
@@ -473,9 +445,9 @@ def _best_multiplier(
     low = 0.0
     high = min(LARGEST_TILT, max(0.0, float(loss.sum(axis=1).min()) - at_low[0]) / budget)
     at_high = bound(high)
-    if at_low[1] <= 0.0 or at_high[1] >= 0.0:
-        return low if at_low[0] >= at_high[0] else high
     for step in range(60):
+        if not at_low[1] > 0.0 > at_high[1]:
+            break
         crossing = (at_high[0] - at_low[0] + at_low[1] * low - at_high[1] * high) / (
             at_low[1] - at_high[1]
         )
@@ -492,7 +464,8 @@ def _best_multiplier(
         else:
             high = point
             at_high = here
-    return low if at_low[0] >= at_high[0] else high
+    multiplier = low if at_low[0] >= at_high[0] else high
+    return multiplier * direction, multiplier
 
 
 def excluded(
