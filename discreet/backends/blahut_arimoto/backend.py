@@ -65,5 +65,4 @@ class BlahutArimoto(Unlifted):
         estimator = normalise(bracket.estimator)
         if (outcomes.budget == 0.0).any():
             estimator = within_budget(lowered.problem, estimator)
-        anchors = (bracket.leak_free,) if outcomes.priced.size else ()
-        return Raw(claimed, Answer(estimator, *bracket.prices, anchors), bracket.passes)
+        return Raw(claimed, Answer(estimator, *bracket.prices), bracket.passes)

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,6 @@ from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
 from discreet.numerics.double_double import Array
 
-_STALLED = "stopped: no further progress"
 _IDLE = 0.05
 """If the multiplier of a budget decreases below this share of its value in one sweep, the sweep is
 tried without the budget.
@@ -63,7 +62,7 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
     kept = set[int]()
     while not (verdict := bracket.verdict()):
         if bracket.stalled >= 6 or pace.ended(outcomes.spread):  # rounding level
-            return _with_perfect_privacy(outcomes, bracket, log_estimator)
+            return "stopped: no further progress"
         counts = np.isin(np.arange(multipliers.size), list(active))
         rows = counts[outcomes.row_term]
         start = Duals(np.where(rows, tilt, 0.0), np.where(counts, multipliers, 0.0))
@@ -96,45 +95,6 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
         else:
             pace.slower()
     return verdict
-
-
-def _with_perfect_privacy(outcomes: Outcomes, bracket: Bracket, log_estimator: Array) -> str:
-    """When rounding ends the sweeps, compute the optimum under perfect privacy, to blend towards
-    and for its tilt.
-
-    It is far better than a constant guess, and nearly optimal itself at budgets so small that
-    rounding matters.
-    """
-    if not outcomes.priced.size:
-        return _STALLED
-    nothing = np.where(np.isfinite(outcomes.budget), 0.0, math.inf)
-    private = replace(outcomes, budget=nothing, target=nothing)
-    inner = Bracket(private, bracket.gap, bracket.most_passes - bracket.passes, bracket.deadline)
-    proximal_sweeps(private, inner)
-    bracket.passes += inner.passes
-    bracket.leak_free = inner.estimator
-    bracket.offer(inner.estimator, _perfect_prices(outcomes, inner))
-    for candidate in (np.exp(log_estimator), bracket.estimator):
-        bracket.offer(candidate, None)
-    return bracket.verdict() or _STALLED
-
-
-def _perfect_prices(outcomes: Outcomes, private: Bracket) -> Duals:
-    """Return the perfect-privacy tilt at the multipliers with the best bound.
-
-    It costs Σ_i s_i Var_π(t_i)/(2 μ) + μ ε to second order under each constraint; a tilt common to
-    all guesses is subtracted first.
-    """
-    mass = outcomes.sums(private.estimator)[0]
-    weights = (mass / mass.sum(axis=0))[:, outcomes.group]
-    tilt = private.prices.tilt
-    tilt = outcomes.centre(tilt - (weights * tilt).sum(axis=0))
-    variances = (mass * outcomes.by_group(tilt**2 * outcomes.prior)).sum(axis=0)
-    priced = outcomes.priced
-    ratios = outcomes.by_term(variances)[priced] / outcomes.budget[priced]
-    multipliers = private.prices.multipliers.copy()
-    multipliers[priced] = np.sqrt(0.5 * ratios)
-    return Duals(np.where(multipliers[outcomes.row_term] > 0.0, tilt, 0.0), multipliers)
 
 
 class Pace:
