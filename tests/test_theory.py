@@ -20,8 +20,9 @@ from random_laws import laws_of_secrets, random_columns, random_joint
 from scipy.special import logsumexp
 
 from discreet import Constraint, Problem, inference, local_inference, solve
-from discreet.backends.repairs import tilts_from_ratio
+from discreet.backends.repairs import duals_along
 from discreet.judge import certify
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.problems import local_law
 from discreet.problems.adversary.inference import error_of_best
 from discreet.problems.binning import Binning
@@ -117,8 +118,11 @@ def test_what_an_excess_of_leakage_buys_is_bounded(seed, excess):
     estimator = random_estimator(model, rng)
     leakage = model.leakage(estimator)
     problem = model.with_budget(leakage / (1.0 + excess))
-    tilt, mu = tilts_from_ratio(
-        model.output_law(estimator).ratio_minus_one(), model.p_xz, model.loss, problem.budget
+    tilt, mu = duals_along(
+        np.log1p(model.output_law(estimator).ratio_minus_one()),
+        model.p_xz,
+        model.loss,
+        problem.budget,
     )
     verdict = certify(problem, estimator, tilt, mu)
     worth = verdict.multiplier * (leakage - problem.budget)
@@ -202,7 +206,8 @@ def test_the_share_blended_in_need_not_exceed_the_excess(seed, fraction):
 def test_derived_duals_are_log_ratios_and_feasible(seed):
     problem, rng = instance(seed)
     law = problem.output_law(random_estimator(problem, rng))
-    tilt, mu = tilts_from_ratio(law.ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
+    direction = MUTUAL_INFORMATION.slope(law.ratio_minus_one(), law.p_x)
+    tilt, mu = duals_along(direction, problem.p_xz, problem.loss, problem.budget)
     ratio = 1.0 + law.ratio_minus_one()
     assert tilt == pytest.approx(mu * np.log(ratio), rel=1e-9, abs=1e-12)
     repaired = feasible_duals(tilt, mu, problem.p_x, problem.budget)

@@ -86,8 +86,8 @@ class Precision:
                 sweep is the last when it gains half its square
     off_budget  of the budget: tolerance of the leakage of a solved proximal sweep: 2⁻¹⁰. An excess
                 is blended away
-    longest     largest proximal step, or 1/μ of a plain sweep, times the spread of costs: 2⁶⁰.
-                Beyond it the rounding of an exponent exceeds 1
+    longest     largest proximal step times the spread of costs: 2⁶⁰. Beyond it the rounding of an
+                exponent exceeds 1
     settled     change of multiplier and shares that ends the search of a vertex: 2⁻⁴⁶ = 128 u,
                 about the error of n·m sums; a thousand times as much once steps no longer shrink,
                 and a million times after the last step. It is also the smallest initial share
@@ -109,8 +109,6 @@ class Precision:
                 column, and of the law of a vertex
     no_evidence  −40, replaces log 0: below −53 log 2 ≈ −37, the least log r of a positive r
                  computed as 1 + (r − 1)
-    log_zero    −700, replaces log 0 in sweeps, which take exponentials again: e⁻⁷⁰⁰ ≈ 1e-304 is a
-                normal double
     nonzero     1e-300, replaces a divisor 0: a normal double, whose inverse is also normal
     stalled     0.9: a step that leaves more of the bracket counts as no progress, since a digit
                 would take 22 such steps
@@ -163,7 +161,6 @@ class Precision:
     ceiling = 1.05
     certain = 2.0**-20
     no_evidence = -40.0
-    log_zero = -700.0
     nonzero = 1e-300
     stalled = 0.9
     unseen = 2.0**-30

@@ -1,12 +1,12 @@
 """Additions to an answer: a version within the budget, or one that leaks nothing, and duals. The
 loop passes them to the judge.
 
-- `remove_leakage` moves an estimator onto Φ P = 0, by a small change that its own randomisation
+- `private_versions` moves an estimator onto Φ P = 0, by a small change that its own randomisation
   permits.
 - `within_budget` blends it with the best constant guess if that fails, and at positive budgets.
-- `tilts_from_ratio` derives duals from the law of an estimator, with the multiplier of the best
-  bound, and `multipliers_of` under any measure; `excluded` gives a tilt to a guess that is never
-  made.
+- `duals_along` derives duals from the slopes of the leakage at an estimator, with the multiplier of
+  the best bound, and `multipliers_of` under any measure; `excluded` gives a tilt to a guess that is
+  never made.
 
 The judge trusts nothing here: it checks these estimators and duals like any others.
 
@@ -29,7 +29,7 @@ from discreet.backends.precision import Precision
 from discreet.measures.law import OutputLaw, distance_from_private, output_law
 from discreet.measures.measure import Scope
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.numerics.double_double import Array, DoubleDouble
+from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import column_error, normalise, summing_to_one
 from discreet.numerics.rounding import LARGEST_TILT
 from discreet.problems.blend import least_share
@@ -65,7 +65,7 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
     feature = np.divide(
         deviations, problem.p_z, out=np.zeros_like(deviations), where=problem.p_z > 0.0
     )
-    moved = _move_features(
+    moved = _remove_leakage(
         columns,
         problem.p_z,
         feature,
@@ -73,7 +73,7 @@ def private_versions(problem: Any, answer: Any) -> list[Array]:
     )
     if moved is None:
         return []
-    version = min((moved[0], summing_to_one(moved[0])), key=partial(_uncertain, problem))
+    version = min((moved, summing_to_one(moved)), key=partial(_uncertain, problem))
     others = required and any(term.priced for term in problem.terms)
     return [version, _blended_within(problem, version)] if others else [version]
 
@@ -197,22 +197,13 @@ def _duals_of(problem: Problem, columns: Array, seconds: float) -> tuple[Array, 
     """
     law = problem.law(columns)
     first = problem.terms[0]
-    if problem.measures == (MUTUAL_INFORMATION,) and first.priced:
-        return tilts_from_ratio(
-            law.groups[0].ratio_minus_one(), problem.p_xz, problem.loss, problem.budget
-        )
-    found = multipliers_of(problem, law, seconds)
-    if (
-        found is not None
-        or len(problem.terms) > 1
-        or not first.priced
-        or first.measure.scope is not Scope.TOTAL
-    ):
-        return found
+    one_price = len(problem.terms) == 1 and first.priced and first.measure.scope is Scope.TOTAL
+    if not (one_price and first.measure == MUTUAL_INFORMATION):
+        found = multipliers_of(problem, law, seconds)
+        if found is not None or not one_price:
+            return found
     slopes = [first.measure.slope(group.ratio_minus_one(), group.p_x) for group in law.groups]
-    direction = np.concatenate(slopes, axis=1)
-    multiplier = _best_multiplier(direction @ problem.p_xz, problem.loss, first.level)
-    return multiplier * direction, multiplier
+    return duals_along(np.concatenate(slopes, axis=1), problem.p_xz, problem.loss, first.level)
 
 
 def _over_time(problem: CausalProblem, rule: CausalRule) -> tuple[Array, float]:
@@ -221,15 +212,14 @@ def _over_time(problem: CausalProblem, rule: CausalRule) -> tuple[Array, float]:
     """
     model = problem.noncausal
     tree = problem.tree
-    direction = log_ratio(model.output_law(rule.dense()).ratio_minus_one())
-    direction[:, model.p_x == 0.0] = 0.0
+    law = model.output_law(rule.dense())
+    direction = MUTUAL_INFORMATION.slope(law.ratio_minus_one(), law.p_x)
 
     def least(losses: Array, slopes: Array) -> tuple[float, float]:
         best = tree.weights(tree.best_kernels(losses))[-1]
         return float((losses * best).sum()), float((slopes * best).sum())
 
-    multiplier = _best_multiplier(direction @ model.p_xz, model.loss, problem.budget, least)
-    return multiplier * direction, multiplier
+    return duals_along(direction, model.p_xz, model.loss, problem.budget, least)
 
 
 def _finely(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Problem, Array]:
@@ -326,49 +316,37 @@ def blend_to_target(estimator: Array, law: Law, towards: Array, end: Law, target
     return np.asarray((1.0 - share) * estimator + share * towards)
 
 
-def remove_leakage(
-    p_xz: Array, estimator: Array, marginal: DoubleDouble
-) -> tuple[Array, OutputLaw] | None:
-    """Move a column-stochastic estimator [m, N] onto Φ P = 0; return None if it randomises too
-    little for that.
-
-    p_xz [n, N], marginal Σ_l p_xz as in `output_law`. Returns the estimator and its law, private
-    within `Precision.private`.
-
-    Newton steps P_il ← P_il (1 + y_i·f_l − Σ_k P_kl y_k·f_l), f_l = a_l/w_l − π: zero entries stay
-    zero, columns stay stochastic, and y [m, n] solves the normal equations. Guesses of negligible
-    mass and, if that is not enough, rare ones are given up first. At a vertex that cannot move, or
-    that has too few drawn guesses for an estimator with perfect privacy to exist nearby, a small
-    share of a guess that is independent of the outcome is blended in first.
-    """
-    p_z = p_xz.sum(axis=0)
-    posterior = np.divide(p_xz, p_z, out=np.zeros_like(p_xz), where=p_z > 0)
-    feature = np.where(p_z > 0, posterior - marginal[0][:, None], 0.0)
-    found = _move_features(
-        estimator, p_z, feature, lambda columns: (output_law(p_xz, columns, marginal),)
-    )
-    return None if found is None else (found[0], found[1][0])
-
-
 _LawsOf: TypeAlias = Callable[[Array], tuple[OutputLaw, ...]]
 """From an estimator to the laws of all groups of rows that must be private."""
 
 
-def _move_features(
-    estimator: Array, p_z: Array, feature: Array, laws: _LawsOf
-) -> tuple[Array, tuple[OutputLaw, ...]] | None:
-    """Apply `remove_leakage` with features f_l [·, N] of all rows that must be private."""
+def _remove_leakage(estimator: Array, p_z: Array, feature: Array, laws: _LawsOf) -> Array | None:
+    """Move a column-stochastic estimator [m, N] onto Φ P = 0 within `Precision.private`; return
+    None if it randomises too little for that. feature: f_l = a_l/w_l − π [·, N] of all rows that
+    must be private.
+
+    Newton steps P_il ← P_il (1 + y_i·f_l − Σ_k P_kl y_k·f_l): zero entries stay zero, columns stay
+    stochastic, and y [m, ·] solves the normal equations. Guesses of negligible mass and, if that is
+    not enough, rare ones are given up first. At a vertex that cannot move, or that has too few
+    drawn guesses for an estimator with perfect privacy to exist nearby, a small share of a guess
+    that is independent of the outcome is blended in first.
+    """
     frequent = without_rare(estimator, p_z, Precision.unseen)
     ignoring = (frequent @ p_z)[:, None] / p_z.sum()
-    starts = [without_rare(estimator, p_z, Precision.no_mass)] + [frequent] * (
-        frequent is not estimator
-    )
+    starts = [without_rare(estimator, p_z, Precision.no_mass)]
+    if frequent is not estimator:
+        starts.append(frequent)
+    for start in starts:
+        own = _project(start, p_z, feature, laws)
+        if own is not None and _is_drawn_enough(own, laws(own)):
+            return own
     # The smallest share comes first, since it costs least.
-    rooms = [Precision.private, *(Precision.derived * 100.0**k for k in range(5))]
-    found = (_project(start, p_z, feature, laws) for start in starts)
-    own = next((each for each in found if each is not None and _is_drawn_enough(*each)), None)
-    mixed = (normalise((1.0 - room) * frequent + room * ignoring) for room in rooms)
-    return own or next(filter(None, (_project(start, p_z, feature, laws) for start in mixed)), None)
+    for share in (Precision.private, *(Precision.derived * 100.0**k for k in range(5))):
+        start = normalise((1.0 - share) * frequent + share * ignoring)
+        mixed = _project(start, p_z, feature, laws)
+        if mixed is not None:
+            return mixed
+    return None
 
 
 def without_rare(estimator: Array, p_z: Array, least: float) -> Array:
@@ -384,23 +362,17 @@ def without_rare(estimator: Array, p_z: Array, least: float) -> Array:
     return kept
 
 
-def _project(
-    estimator: Array, p_z: Array, feature: Array, laws: _LawsOf
-) -> tuple[Array, tuple[OutputLaw, ...]] | None:
-    best: tuple[Array, tuple[OutputLaw, ...]] | None = None
+def _project(estimator: Array, p_z: Array, feature: Array, laws: _LawsOf) -> Array | None:
+    best = None
     residual = np.inf
     for _ in range(8):
         found = laws(estimator)
         now = max(map(distance_from_private, found))
         if now >= 0.5 * residual:
             break
-        best = (estimator, found)
+        best = estimator
         residual = now
-        deviation = (
-            found[0].deviation
-            if len(found) == 1
-            else np.concatenate([law.deviation for law in found], axis=1)
-        )
+        deviation = np.concatenate([law.deviation for law in found], axis=1)
         step = _projection_step(p_z, estimator, feature, deviation)
         if not np.isfinite(step).all() or step.min() < -0.5:
             break
@@ -445,47 +417,29 @@ def _projection_step(p_z: Array, estimator: Array, feature: Array, deviation: Ar
         return np.asarray(move - (estimator * move).sum(axis=0))
 
 
-def log_ratio(ratio_minus_one: Array) -> Array:
-    """Return log r for r − 1, with `Precision.no_evidence` where r = 0."""
-    cut = np.full_like(ratio_minus_one, Precision.no_evidence)
-    return np.log1p(ratio_minus_one, out=cut, where=ratio_minus_one > -1.0)
-
-
-def tilts_from_ratio(
-    ratio_minus_one: Array, p_xz: Array, loss: Array, budget: float
-) -> tuple[Array, float]:
-    """Return duals for an estimator without duals: t_ij = μ log r_ij, with the μ ≥ 0 that gives the
-    best bound.
-
-    ratio_minus_one r − 1 [m, n] of its law, p_xz [n, N], loss [m, N], 0 < budget < ∞ in nats. The
-    duals are not yet feasible.
-    """
-    direction = log_ratio(ratio_minus_one)
-    direction[:, p_xz.max(axis=1) == 0.0] = 0.0
-    multiplier = _best_multiplier(direction @ p_xz, loss, budget)
-    return multiplier * direction, multiplier
-
-
 def _least_by_outcome(losses: Array, slopes: Array) -> tuple[float, float]:
     """Return Σ_l min_i of the losses, and its derivative along the slopes."""
     best = losses.min(axis=0)
     return float(best.sum()), float(np.where(losses == best, slopes, math.inf).min(axis=0).sum())
 
 
-def _best_multiplier(
-    slopes: Array,
+def duals_along(
+    direction: Array,
+    p_xz: Array,
     loss: Array,
     budget: float,
     least: Callable[[Array, Array], tuple[float, float]] = _least_by_outcome,
-) -> float:
-    """Return the μ ≥ 0 with the greatest bound Σ_l min_i (L_il + μ·slopes_il) − μ ε; least: another
-    minimum, and its derivative.
+) -> tuple[Array, float]:
+    """Return the tilt μ v [m, n] along a direction v [m, n], and the multiplier μ ≥ 0 with the
+    greatest bound Σ_l min_i (L_il + μ v_i·a_l) − μ B. The duals are not yet feasible.
 
-    The bound is concave and piecewise linear in μ, and μ ≤ (best constant error − Bayes error)/ε.
+    p_xz [n, N], loss [m, N], 0 < budget B < ∞; least: another minimum, and its derivative. The
+    bound is concave and piecewise linear in μ, and μ ≤ (best constant error − Bayes error)/ε.
     The next point is where the tangents at both ends of the bracket cross. Every third time it is
     the geometric mean of the ends, since the optimum may lie many powers of ten below that upper
     limit of μ.
     """
+    slopes = direction @ p_xz
 
     def bound(multiplier: float) -> tuple[float, float]:
         value, slope = least(loss + multiplier * slopes, slopes)
@@ -495,9 +449,9 @@ def _best_multiplier(
     low = 0.0
     high = min(LARGEST_TILT, max(0.0, float(loss.sum(axis=1).min()) - at_low[0]) / budget)
     at_high = bound(high)
-    if at_low[1] <= 0.0 or at_high[1] >= 0.0:
-        return low if at_low[0] >= at_high[0] else high
     for step in range(60):
+        if not at_low[1] > 0.0 > at_high[1]:
+            break
         crossing = (at_high[0] - at_low[0] + at_low[1] * low - at_high[1] * high) / (
             at_low[1] - at_high[1]
         )
@@ -514,7 +468,8 @@ def _best_multiplier(
         else:
             high = point
             at_high = here
-    return low if at_low[0] >= at_high[0] else high
+    multiplier = low if at_low[0] >= at_high[0] else high
+    return multiplier * direction, multiplier
 
 
 def excluded(

@@ -10,9 +10,9 @@ of refinement restore the digits that it loses. The tilts μ log(q_ij/π_j) of e
 bound by one backward pass. A slack budget is answered by the causal Bayes rule.
 
 At budget 0 the program is linear. Often a constant sequence of guesses is optimal, and least
-squares find the tilts that prove it; otherwise the linear program is solved and its vertex is
-refined. The same method is used for budgets that rounding cannot distinguish from 0, and if the
-interior point does not converge.
+squares find the tilts that prove it; otherwise the linear program is solved. The same
+method is used for budgets that rounding cannot distinguish from 0, and if the interior point does
+not converge.
 
 Source: docs/theory.md, section 24; S. Mehrotra, SIAM J. Optim. 2 (1992).
 
@@ -45,7 +45,6 @@ from discreet.problems.causal.tree import Tree
 from discreet.problems.duals import no_multipliers
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
     from scipy.sparse.linalg import SuperLU
 
 _LARGEST = 1 << 20
@@ -53,14 +52,6 @@ _LARGEST = 1 << 20
 
 _STEPS = 150
 """Of the interior point: chains that are nearly deterministic take up to 130, most twenty."""
-
-_SELDOM = (2.0**-12, Precision.unseen)
-"""Masses below which sequences of guesses are treated as rare; each is tried, and the best bound
-counts.
-"""
-
-_FITTED = 40
-"""Largest number of Newton steps of a fit; ten to thirty are typical."""
 
 _CLEAR = 1e-8
 """Singular value of Φ above which a combination of private values keeps half of its digits."""
@@ -267,47 +258,6 @@ class _CausalPoint:
     def complementarity(self) -> float:
         return float((self.weights * self.prices).sum()) + self.multiplier * self.unused
 
-    def fitted(self) -> Array:
-        """Return the tilt [M, n], with rows of rare guesses fitted to the prices of causality.
-
-        The least change of cost, −λ·r + L_i·r + μ g(A r) with a logarithmic barrier, is at weights
-        r whose tilt μ log(q/π) leaves every reduced cost positive. It does not depend on the
-        probability of the guesses. Newton's method computes r.
-        """
-        model = self.model
-        rows = self.law.sum(axis=1) < _SELDOM[0]
-        costs = (self.prices - self.tilt @ model.p_xz)[rows]
-        weights = np.broadcast_to(
-            1.0 / (np.abs(costs) / model.barrier).max(axis=1, keepdims=True), costs.shape
-        )
-        for _ in range(_FITTED):
-            law = weights @ model.p_xz.T
-            ratio = np.log(law / (law.sum(axis=1, keepdims=True) * model.p_x))
-            gradient = (costs + self.multiplier * ratio @ model.p_xz) * weights - model.barrier
-            curvature = (
-                model.curvature(law, self.multiplier) * weights[:, :, None] * weights[:, None, :]
-            )
-            diagonal = np.einsum("ikk->ik", curvature)
-            diagonal += model.barrier
-            change = -np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0]
-            largest = np.abs(change).max(axis=1, keepdims=True)
-            weights = weights * (1.0 + change / np.maximum(1.0, 2.0 * largest))
-            if not largest.max(initial=0.0) > Precision.certain:
-                break
-        tilt = self.tilt.copy()
-        tilt[rows] = np.where(np.isfinite(ratio), self.multiplier * ratio, tilt[rows])
-        return tilt
-
-    def proofs(self, before: Array) -> list[tuple[float, Array]]:
-        """Return lower bounds by backward passes, and their tilts.
-
-        before: a tilt [m, n] with a proven bound, whose rows may be used for rare guesses.
-        """
-        mass = self.law.sum(axis=1)[:, None]
-        tilts = [self.tilt]
-        tilts += [np.where(mass < seldom, before, self.tilt) for seldom in _SELDOM]
-        return [self.model.proof(tilt, self.multiplier) for tilt in tilts]
-
 
 @dataclass(frozen=True, eq=False)
 class _CausalModel:
@@ -342,16 +292,6 @@ class _CausalModel:
             aim,
             barrier,
         )
-
-    def curvature(self, law: Array, price: float) -> Array:
-        """Return μ Aᵀ (diag(1/u_i) − 1 1ᵀ/Σ u_i) A for each row u_i of a law [·, n], an array [·,
-        K, K].
-        """
-        a = self.p_xz
-        total = self.p_xz.sum(axis=0)
-        blocks = np.matmul(a.T[None] * (price / law)[:, None, :], a)
-        blocks -= (price / law.sum(axis=1))[:, None, None] * np.outer(total, total)
-        return np.asarray(blocks)
 
     def proof(self, tilt: Array, price: float) -> tuple[float, Array]:
         """Return the lower bound that a tilt [m, n] proves by a backward pass, and the tilt lowered
@@ -475,22 +415,28 @@ class _InteriorPoint:
         """
         multiplier = price_of_perfect(tilt, self._problem.p_x, self._problem.terms[0])
         if multiplier > 0.0:
-            lower, lowered = self._model.proof(tilt[:, self._problem.p_x > 0.0], multiplier)
-            if lower > self._lower:
-                self._lower = lower
-                self._proof = (lowered, multiplier)
+            self._offer_tilt(tilt[:, self._problem.p_x > 0.0], multiplier)
+
+    def _offer_tilt(self, tilt: Array, multiplier: float) -> None:
+        """Keep a tilt [m, n], made feasible, if it proves the best bound."""
+        lower, lowered = self._model.proof(tilt, multiplier)
+        if lower > self._lower:
+            self._lower = lower
+            self._proof = (lowered, multiplier)
 
     def _offer(self, point: _CausalPoint) -> None:
-        """Keep the bounds of the point, and its weights if they exceed the budget only slightly:
-        the excess is blended away.
+        """Keep the best bound of the tilt of its posteriors, and of that tilt with rows of the best
+        one so far for guesses that are rarely made; near the optimum also of its own tilt.
+
+        The weights are kept if they exceed the budget only slightly: the excess is blended away.
         """
-        proofs = point.proofs(point.tilt if self._proof is None else self._proof[0])
-        if point.complementarity <= self._aim < self._upper - max(proof[0] for proof in proofs):
-            proofs.append(self._model.proof(point.fitted(), point.multiplier))
-        for lower, tilt in proofs:
-            if lower > self._lower:
-                self._lower = lower
-                self._proof = (tilt, point.multiplier)
+        before = point.tilt if self._proof is None else self._proof[0]
+        of_posteriors = point.multiplier * point.ratio
+        rare = point.law.sum(axis=1)[:, None] < Precision.unseen
+        self._offer_tilt(of_posteriors, point.multiplier)
+        self._offer_tilt(np.where(rare, before, of_posteriors), point.multiplier)
+        if point.complementarity <= self._aim < self._upper - self._lower:
+            self._offer_tilt(point.tilt, point.multiplier)
         excess = max(0.0, point.leakage / self._model.budget - 1.0)
         upper = point.error + excess * (self._problem.constant_error - point.error)
         if excess <= 1e-6 and upper < self._upper:
@@ -558,8 +504,14 @@ class _InteriorPoint:
         return found
 
     def _blocks(self, point: _CausalPoint) -> Array:
-        """Return K_i = diag(s/r) + μ ∇²g in r for every sequence of guesses [M, K, K]."""
-        blocks = self._model.curvature(point.law, point.multiplier)
+        """Return K_i = diag(s/r) + μ Aᵀ (diag(1/u_i) − 1 1ᵀ/Σ u_i) A for every sequence of guesses
+        [M, K, K].
+        """
+        a = self._model.p_xz
+        price = point.multiplier
+        total = a.sum(axis=0)
+        blocks = np.matmul(a.T[None] * (price / point.law)[:, None, :], a)
+        blocks -= (price / point.law.sum(axis=1))[:, None, None] * np.outer(total, total)
         diagonal = np.einsum("ikk->ik", blocks)
         diagonal += point.prices / point.weights
         return blocks
@@ -637,7 +589,7 @@ def _solve_program(
     prices = np.zeros((len(place), len(private.rows)))
     priced = (multipliers / sizes)[matrix.shape[0] - prices[:-1].size :]
     prices[:-1] = -unit * priced.reshape(prices[:-1].shape)
-    rule = CausalRule(tree, tree.kernels((scale * _refine_vertex(matrix, sums, weights))[place]))
+    rule = CausalRule(tree, tree.kernels((scale * weights)[place]))
     tilt = prices @ private.tilts
     return tree.least(model.loss + tilt @ model.deviations), tilt, rule
 
@@ -746,19 +698,3 @@ def _equations(
     # The equations of the first step have the right side one.
     sums[: prices.size] = np.bincount(rows, layout.signs < 0.0) == 0
     return csr_array(vstack([causal, secret])), sums, place, scale
-
-
-def _refine_vertex(matrix: csr_array, sums: Array, found: Array) -> Array:
-    """Return a vertex that satisfies its equations to the last digits, by the smallest changes of
-    its positive entries.
-    """
-    from scipy.sparse.linalg import lsqr
-
-    used = found > 1e-9
-    weights = np.where(used, found, 0.0)
-    for _ in range(3):
-        missing = matrix @ weights - sums
-        weights[used] -= lsqr(
-            matrix[:, used], missing, atol=0.0, btol=0.0, conlim=0.0, iter_lim=4 * int(used.sum())
-        )[0]
-    return np.maximum(weights, 0.0)

@@ -8,7 +8,7 @@ of the Bayes rule and the uniform guess that just satisfies the budget: feasible
 every bound, where the leakage is smooth. Without a constraint the Bayes rule is the answer. Leakage
 and gradient are computed from the accurate law of (X, Ŷ) (`measures.law`), so they keep their
 digits at small budgets. If a guess excludes a private value (u_ij = 0) the log ratio is −∞; it is
-truncated at −40.
+truncated at −53 log 2.
 
 At budget 0 the constraint is replaced by the whitened equations of `lowering`, whose multipliers
 become the tilt. At positive budgets the duals are derived from the estimator (`repairs`): the
@@ -43,13 +43,11 @@ from discreet.backends.precision import Precision
 from discreet.backends.repairs import (
     blend_to_target,
     excluded,
-    log_ratio,
     without_rare,
 )
 from discreet.errors import Interrupted
 from discreet.measures.law import OutputLaw
 from discreet.measures.measure import Scope
-from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import normalise
 from discreet.problems.problem import Problem
@@ -195,8 +193,6 @@ class SmoothProgram:
         law = self._law(x)
         measure = self.problem.measure
         level = self.program.parts[0].level
-        if measure == MUTUAL_INFORMATION:
-            return np.array([1.0 - law.leakage() / level])
         each = measure.excess(law.ratio_minus_one(), law.p_x) / level
         if measure.scope is Scope.POSTERIOR:
             return np.asarray(law.mass * (1.0 - each))
@@ -209,13 +205,14 @@ class SmoothProgram:
         law = self._law(x)
         measure = self.problem.measure
         level = self.program.parts[0].level
-        slope = self._slope(law) @ self.problem.p_xz
+        ratio = law.ratio_minus_one()
+        slope = measure.slope(ratio, law.p_x) @ self.problem.p_xz
         if measure.scope is not Scope.POSTERIOR:
             return np.asarray(-((slope[:-1] - slope[-1]) / self.program.scale).ravel() / level)[
                 None, :
             ]
         # The slope is the derivative of s (G(x) − G) with G fixed at its present value.
-        excess = measure.excess(law.ratio_minus_one(), law.p_x)
+        excess = measure.excess(ratio, law.p_x)
         own = (
             self.problem.p_z * (1.0 - excess[:, None] / level) - slope / level
         ) / self.program.scale
@@ -223,11 +220,6 @@ class SmoothProgram:
         found[range(self.free), range(self.free)] = own[:-1]
         found[-1] = -own[-1]
         return found.reshape(self.problem.m, -1)
-
-    def _slope(self, law: OutputLaw) -> Array:
-        if self.problem.measure == MUTUAL_INFORMATION:
-            return log_ratio(law.ratio_minus_one())
-        return self.problem.measure.slope(law.ratio_minus_one(), law.p_x)
 
     def constraints(self) -> list[dict[str, Any]]:
         """Return SciPy's constraint dictionaries, the privacy constraint first."""

@@ -1,26 +1,18 @@
-"""The laws of the Blahut–Arimoto sweeps, plain and proximal, and the answers of the backend against
-reference values.
+"""The laws of the proximal Blahut–Arimoto sweeps, and the answers of the backend against reference
+values.
 """
 
 import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from random_laws import random_joint
 from solving import assert_certified
 
-from discreet import Constraint, InputError, Options, Problem, Status, solve
-from discreet.backends.blahut_arimoto.backend import BlahutArimoto
+from discreet import Constraint, Problem, Status, solve
 from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes
-from discreet.backends.blahut_arimoto.plain import (
-    EntropicStep,
-    constrained_sweep,
-    log_normalise,
-    plain_sweeps,
-    uniform_start,
-)
 from discreet.backends.blahut_arimoto.proximal import ProximalSweep, proximal_sweeps
 from discreet.backends.contract import Duals
 from discreet.problems import catalog
@@ -46,12 +38,6 @@ def random_problem(seed, budget=None, fraction=0.5):
     return model.with_budget(fraction * model.bayes_leakage if budget is None else budget)
 
 
-def random_estimator(seed, problem):
-    """log P of a random estimator of full support."""
-    rng = np.random.default_rng(seed)
-    return log_normalise(rng.normal(scale=rng.choice([0.1, 1.0, 5.0]), size=(problem.m, problem.N)))
-
-
 def divergence(problem, new, old):
     """Σ_l w_l KL(P'_l ‖ P_l)."""
     return float(((new * (np.log(new) - np.log(old))).sum(axis=0) * problem.p_z).sum())
@@ -63,46 +49,6 @@ def tight(problem):
     assert solution.relative_gap <= 1e-9
     assert solution.leakage <= problem.budget or problem.budget == 0.0
     return solution
-
-
-# -- the plain sweep
-# --------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 10**6), st.floats(-3.0, 3.0))
-def test_a_sweep_at_a_fixed_multiplier_never_raises_the_lagrangian(seed, log_multiplier):
-    problem = random_problem(seed)
-    multiplier = 10.0**log_multiplier
-    outcomes = outcomes_of(problem)
-    log_estimator = random_estimator(seed, problem)
-
-    def lagrangian():
-        estimator = np.exp(log_estimator)
-        return problem.error_probability(estimator) + multiplier * problem.leakage(estimator)
-
-    before = lagrangian()
-    for _ in range(8):
-        log_estimator = EntropicStep(outcomes, log_estimator).at(1.0 / multiplier)
-        after = lagrangian()
-        assert after <= before + 1e-13 * (1.0 + multiplier)
-        before = after
-
-
-@given(st.integers(0, 10**6), st.sampled_from([1e-9, 1e-4, 0.1, 0.5, 0.9]))
-def test_a_constrained_sweep_keeps_the_budget_and_never_raises_the_error(seed, fraction):
-    problem = random_problem(seed, fraction=fraction)
-    assume(problem.budget > 0.0)
-    outcomes = outcomes_of(problem)
-    log_estimator = uniform_start(outcomes)
-    multiplier = 1.0
-    error = problem.error_probability(np.exp(log_estimator))
-    for _ in range(12):
-        log_estimator, found = constrained_sweep(outcomes, log_estimator, multiplier)
-        multiplier = found or multiplier
-        estimator = np.exp(log_estimator)
-        assert problem.leakage(estimator) <= problem.budget
-        assert problem.error_probability(estimator) <= error + 1e-14
-        error = problem.error_probability(estimator)
 
 
 # -- the proximal sweep
@@ -117,7 +63,7 @@ def test_a_solved_proximal_sweep_keeps_the_budget_and_pays_for_its_distance(seed
     outcomes = outcomes_of(problem)
     bracket = Bracket(outcomes, 0.5, 40, math.inf)
     proximal_sweeps(outcomes, bracket)  # somewhere feasible
-    feasible = log_normalise(np.log(0.5 * bracket.estimator + 0.5 / problem.m))
+    feasible = np.log(0.5 * bracket.estimator + 0.5 / problem.m)
     tilt, found = bracket.prices
     multipliers = np.where(found > 0.0, found, 1.0)
     attempt = ProximalSweep(outcomes, feasible, Duals(tilt, multipliers), 5.0)
@@ -202,11 +148,10 @@ def test_one_guess_and_slack_budgets_need_no_sweep():
 # -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("acceleration", ["proximal", "none"])
 @pytest.mark.parametrize("fraction", [0.0, 0.5])
-def test_an_iteration_limit_returns_the_best_so_far(acceleration, fraction):
+def test_an_iteration_limit_returns_the_best_so_far(fraction):
     problem = catalog.build("paper-single", bins=64, fraction=fraction)
-    solution = solve(problem, SOLVER, max_iterations=20, settings={"acceleration": acceleration})
+    solution = solve(problem, SOLVER, max_iterations=20)
     assert solution.status is Status.INACCURATE
     assert solution.claimed == "iteration limit"
     assert 20 <= solution.iterations <= 21
@@ -222,24 +167,9 @@ def test_a_budget_beyond_double_precision_falls_back_on_perfect_privacy():
     assert solution.relative_gap <= 0.01
 
 
-@pytest.mark.parametrize("acceleration", ["proximal", "none"])
-def test_a_time_limit_returns_what_there_is(acceleration):
+def test_a_time_limit_returns_what_there_is():
     problem = catalog.build("paper-single", bins=1000, fraction=0.5)
-    solution = solve(problem, SOLVER, time_limit=1e-4, settings={"acceleration": acceleration})
+    solution = solve(problem, SOLVER, time_limit=1e-4)
     assert solution.status is Status.INACCURATE
     assert solution.claimed == "time limit"
     assert solution.iterations <= 1
-
-
-def test_plain_sweeps_stop_at_the_gap_that_was_asked():
-    outcomes = outcomes_of(catalog.build("paper-single", bins=64, fraction=0.5))
-    bracket = Bracket(outcomes, 1e-2, 10_000, math.inf)
-    assert plain_sweeps(outcomes, bracket) == "optimal"
-    assert bracket.upper - bracket.lower <= 1e-2 * bracket.upper
-    assert bracket.passes < 100
-
-
-def test_an_unknown_acceleration_is_refused_before_anything_is_solved():
-    problem = catalog.build("paper-single", fraction=0.5)
-    with pytest.raises(InputError, match="acceleration"):
-        BlahutArimoto().lower(problem, Options(settings={"acceleration": "warp"}))

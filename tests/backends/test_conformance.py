@@ -536,7 +536,6 @@ def test_a_time_limit_reaches_the_solver(name):
     ("name", "setting", "value", "said"),
     [
         ("auto", "solver", "scs", r"auto .*'solver'"),
-        ("blahut-arimoto", "acceleration", "warp", r"acceleration is 'warp'.*proximal.*none"),
         ("conic", "solver", "cplex", "conic: setting solver is .*clarabel, .*ecos, .*mosek, scs"),
         ("conic", "form", "dual", "conic: setting form is .*deviation, joint"),
         ("conic", "tolerance", -1, "conic: setting tolerance is .*positive"),

@@ -9,9 +9,10 @@ from random_laws import random_joint
 import discreet as ds
 from discreet.backends import run
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import remove_leakage, tilts_from_ratio
+from discreet.backends.repairs import duals_along, private_versions
 from discreet.judge import certify
 from discreet.measures.law import distance_from_private
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.estimators import normalise
 
 
@@ -29,7 +30,8 @@ def _dirichlet(budget, n=2, m=2, outcomes=6, seed=0):
 def _derived(problem, law):
     if problem.constraint.perfect or problem.constraint.oblivious:
         return np.zeros((problem.m, problem.n)), 0.0
-    return tilts_from_ratio(law.ratio_minus_one(), problem.p_xz, problem.loss, problem.budget)
+    direction = MUTUAL_INFORMATION.slope(law.ratio_minus_one(), law.p_x)
+    return duals_along(direction, problem.p_xz, problem.loss, problem.budget)
 
 
 def test_derived_multiplier_is_the_best():
@@ -56,9 +58,8 @@ def test_projection_reaches_perfect_privacy_from_nearby(shape):
         0.9 * np.random.default_rng(1).dirichlet(np.ones(m))[:, None]
         + 0.05 * problem.bayes_estimator
     )
-    projected = remove_leakage(problem.p_xz, own, problem.marginal)
-    estimator, law = projected
-    assert distance_from_private(law) <= Precision.leak_free
+    (estimator,) = private_versions(problem, own)
+    assert distance_from_private(problem.output_law(estimator)) <= Precision.leak_free
     assert 0.0 < 0.5 * float(np.abs(estimator - own).sum(axis=0) @ problem.p_z) < 0.05
     assert problem.error_probability(estimator) == pytest.approx(
         problem.error_probability(own), rel=0.05

@@ -13,7 +13,7 @@ from random_laws import random_problem
 from strategies import estimators, garbage, problems
 
 import discreet as ds
-from discreet.backends.repairs import remove_leakage
+from discreet.backends.repairs import private_versions
 from discreet.measures.law import phi_residual
 from discreet.numerics.estimators import column_error, normalise
 from discreet.problems.problem import Problem
@@ -69,10 +69,10 @@ def test_an_estimator_worse_than_a_constant_is_replaced_by_it():
 def test_a_valid_anchor_helps_and_an_invalid_one_is_harmless():
     problem = random_problem(8, budget=0.0)
     even = normalise(0.9 * np.full((2, 8), 0.5) + 0.1 * problem.bayes_estimator)
-    good = remove_leakage(problem.p_xz, even, problem.marginal)
+    (good,) = private_versions(problem, even)
     tight = problem.with_budget(1e-9)
     plain = _repaired(tight, problem.bayes_estimator)
-    helped = _repaired(tight, problem.bayes_estimator, (good[0],))
+    helped = _repaired(tight, problem.bayes_estimator, (good,))
     assert helped.error <= plain.error
     nonsense = (np.full((2, 8), np.nan), np.ones((1, 8)), problem.bayes_estimator, np.zeros((3, 3)))
     harmed = _repaired(tight, problem.bayes_estimator, nonsense)

@@ -1,4 +1,4 @@
-"""The arrays on which both iterations work, and the bracket that is their stopping rule.
+"""The arrays on which the iteration works, and the bracket that is its stopping rule.
 
 Every constraint has groups of rows of p_xz with a prior of their own: all rows of a secret, or the
 rows of one given value. With the share ω^g_l of the mass of outcome l that belongs to group g (1
@@ -13,7 +13,7 @@ h_i(t^g, μ_c) − π^g·t_i^g = μ_c log Σ_j π_j exp((t_ij − π·t_i)/μ_c)
     Σ_l w_l min_i (c_il + Σ_g (f^g_l·t_i^g − ω^g_l cost_i^g)) − Σ_c μ_c ε_c
 
 is a bound for every t and μ > 0. Upper side: the estimator itself or, if it leaks more than a
-budget, its blend with a leak-free one. The judge computes both again by its own method.
+budget, its blend with a constant guess. The judge computes both again by its own method.
 
 Source: weak duality, docs/theory.md.
 """
@@ -243,9 +243,9 @@ class Outcomes:
         paid = prices.multipliers[self.priced] @ self.budget[self.priced]
         return float(self.mass @ smallest - paid)
 
-    def upper(self, estimator: Array, leak_free: Array) -> tuple[float, Array]:
-        """Return the error probability of the estimator, blended with a leak-free one if it leaks
-        too much, and the blend.
+    def upper(self, estimator: Array) -> tuple[float, Array]:
+        """Return the error probability of the estimator, blended with the best constant guess if it
+        leaks too much, and the blend.
 
         An estimator that leaks although perfect privacy is required has error probability inf.
         """
@@ -256,9 +256,10 @@ class Outcomes:
         over = (law.leakages > self.budget) & (self.budget > 0.0)
         if over.any():
             targets = np.where(over, self.target, math.inf)
-            share = least_share(law, self.law(leak_free), targets, 0.0)
+            constant = self.constant()
+            share = least_share(law, self.law(constant), targets, 0.0)
             share = 1.0 if share is None else share
-            estimator = (1.0 - share) * estimator + share * leak_free
+            estimator = (1.0 - share) * estimator + share * constant
         return self.error(estimator), estimator
 
 
@@ -276,7 +277,7 @@ class Bracket:
         self.gap = gap
         self.most_passes = most_passes
         self.deadline = deadline
-        self.estimator = self.leak_free = outcomes.constant()
+        self.estimator = outcomes.constant()
         no_tilt = np.zeros((len(outcomes.cost), outcomes.prior.size))
         self.prices = Duals(no_tilt, np.where(outcomes.budget == 0.0, math.inf, 0.0))
         self.upper = outcomes.error(self.estimator)
@@ -284,18 +285,17 @@ class Bracket:
         self.stalled = 0
         self.passes = 0
 
-    def offer(self, estimator: Array, prices: Duals | None) -> None:
+    def offer(self, estimator: Array, prices: Duals) -> None:
         """Keep an estimator or prices that improve either side."""
         before = self.upper - self.lower
-        upper, feasible = self._outcomes.upper(estimator, self.leak_free)
+        upper, feasible = self._outcomes.upper(estimator)
         if upper < self.upper:
             self.upper = upper
             self.estimator = feasible
-        if prices is not None:
-            lower = self._outcomes.lower(prices)
-            if lower > self.lower:
-                self.lower = lower
-                self.prices = prices
+        lower = self._outcomes.lower(prices)
+        if lower > self.lower:
+            self.lower = lower
+            self.prices = prices
         self.stalled = (
             0 if self.upper - self.lower < Precision.stalled * before else self.stalled + 1
         )

@@ -1,8 +1,7 @@
-"""The accelerated iteration: exact proximal sweeps with a growing step, each solved by Newton in
-the dual unknowns.
+"""The iteration: exact proximal sweeps, each solved by Newton in the dual unknowns.
 
-The plain sweep minimises a model of the leakage plus a Kullback–Leibler distance of fixed weight μ.
-Here the leakage is exact and the weight decreases:
+The fixed-point sweep of docs/theory.md, section 12, minimises a model of the leakage plus a
+Kullback–Leibler distance of fixed weight μ. Here the leakage is exact and the weight decreases:
 
     P⁺ = argmin ⟨L, P'⟩ + (1/η) Σ_l w_l KL(P'_l ‖ P_l)   over estimators within the budgets,
 
@@ -36,38 +35,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes, TiltedLaw
-from discreet.backends.blahut_arimoto.plain import uniform_start
 from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
 from discreet.numerics.double_double import Array
 
-_STALLED = "stopped: no further progress"
 _IDLE = 0.05
 """If the multiplier of a budget decreases below this share of its value in one sweep, the sweep is
 tried without the budget.
 """
 
 
-def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = True) -> str:
-    """Run exact proximal sweeps from the uniform guess, with growing or constant step η, and return
-    the reason for stopping.
-    """
-    pace = Pace(1.0 / outcomes.spread, growing)
-    log_estimator = uniform_start(outcomes)
+def proximal_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
+    """Run exact proximal sweeps from the uniform guess, and return the reason for stopping."""
+    pace = Pace(1.0 / outcomes.spread)
+    log_estimator = np.full(outcomes.cost.shape, -math.log(len(outcomes.cost)))
     tilt = np.zeros_like(bracket.prices.tilt)
     multipliers = outcomes.first_multipliers
     active = set(np.flatnonzero(outcomes.budget == 0.0).tolist())
     dropped = set[int]()
     kept = set[int]()
     while not (verdict := bracket.verdict()):
-        if (bracket.stalled >= 6 and growing) or pace.ended(outcomes.spread):  # rounding level
-            return _with_perfect_privacy(outcomes, bracket, log_estimator)
+        if bracket.stalled >= 6 or pace.ended(outcomes.spread):  # rounding level
+            return "stopped: no further progress"
         counts = np.isin(np.arange(multipliers.size), list(active))
         rows = counts[outcomes.row_term]
         start = Duals(np.where(rows, tilt, 0.0), np.where(counts, multipliers, 0.0))
@@ -102,57 +97,17 @@ def proximal_sweeps(outcomes: Outcomes, bracket: Bracket, *, growing: bool = Tru
     return verdict
 
 
-def _with_perfect_privacy(outcomes: Outcomes, bracket: Bracket, log_estimator: Array) -> str:
-    """When rounding ends the sweeps, compute the optimum under perfect privacy, to blend towards
-    and for its tilt.
-
-    It is far better than a constant guess, and nearly optimal itself at budgets so small that
-    rounding matters.
-    """
-    if not outcomes.priced.size:
-        return _STALLED
-    nothing = np.where(np.isfinite(outcomes.budget), 0.0, math.inf)
-    private = replace(outcomes, budget=nothing, target=nothing)
-    inner = Bracket(private, bracket.gap, bracket.most_passes - bracket.passes, bracket.deadline)
-    proximal_sweeps(private, inner)
-    bracket.passes += inner.passes
-    bracket.leak_free = inner.estimator
-    bracket.offer(inner.estimator, _perfect_prices(outcomes, inner))
-    for candidate in (np.exp(log_estimator), bracket.estimator):
-        bracket.offer(candidate, None)
-    return bracket.verdict() or _STALLED
-
-
-def _perfect_prices(outcomes: Outcomes, private: Bracket) -> Duals:
-    """Return the perfect-privacy tilt at the multipliers with the best bound.
-
-    It costs Σ_i s_i Var_π(t_i)/(2 μ) + μ ε to second order under each constraint; a tilt common to
-    all guesses is subtracted first.
-    """
-    mass = outcomes.sums(private.estimator)[0]
-    weights = (mass / mass.sum(axis=0))[:, outcomes.group]
-    tilt = private.prices.tilt
-    tilt = outcomes.centre(tilt - (weights * tilt).sum(axis=0))
-    variances = (mass * outcomes.by_group(tilt**2 * outcomes.prior)).sum(axis=0)
-    priced = outcomes.priced
-    ratios = outcomes.by_term(variances)[priced] / outcomes.budget[priced]
-    multipliers = private.prices.multipliers.copy()
-    multipliers[priced] = np.sqrt(0.5 * ratios)
-    return Duals(np.where(multipliers[outcomes.row_term] > 0.0, tilt, 0.0), multipliers)
-
-
 class Pace:
     """The step η: it grows eightfold after a solved sweep, and decreases after a failed one."""
 
-    def __init__(self, eta: float, growing: bool) -> None:
+    def __init__(self, eta: float) -> None:
         self.eta = eta
         self._solved = math.inf
-        self._growth = 8.0 if growing else 1.0
 
     def faster(self) -> None:
         """Increase the step after a solved sweep."""
         self._solved = self.eta
-        self.eta *= self._growth
+        self.eta *= 8.0
 
     def slower(self) -> None:
         """Decrease the step after a sweep that Newton's method did not solve: towards the last

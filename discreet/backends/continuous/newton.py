@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
 from discreet.backends.equations import solve_equilibrated
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import log_ratio
 from discreet.measures.law import OutputLaw
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import Array
 from discreet.problems.continuous.model import ContinuousProblem
 
@@ -175,7 +175,7 @@ def _priced_system(
 ) -> _System:
     """Ties and budget in the unknowns (b, μ)."""
     law = at.boundaries.rule(problem.m).output_law(problem)
-    gradient = log_ratio(law.ratio_minus_one())  # ∇g
+    gradient = MUTUAL_INFORMATION.slope(law.ratio_minus_one(), law.p_x)  # ∇g
     tilt = at.multiplier * gradient
     change = _changes(problem, at.boundaries, free)
     joint = law.mass[:, None] * law.p_x + law.deviation

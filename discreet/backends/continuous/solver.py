@@ -29,10 +29,9 @@ from discreet.backends.continuous.tidy import cut_draws, tidy_rule
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
 from discreet.backends.highs import Highs
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import blend_to_target, remove_leakage, without_rare
+from discreet.backends.repairs import within_budget
 from discreet.backends.tilt.backend import Tilt
 from discreet.errors import BackendError
-from discreet.measures.law import distance_from_private
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import normalise
 from discreet.problems.certificate import NEGLIGIBLE
@@ -40,7 +39,6 @@ from discreet.problems.continuous.bound import SweptCells
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.duals import change_with_prior, feasible_duals
-from discreet.problems.laws import Law
 from discreet.problems.problem import Problem
 from discreet.problems.roots import midpoints
 
@@ -178,7 +176,7 @@ class _Search:
 
     def offer_rule(self, rule: IntervalRule) -> None:
         """Keep the rule, moved within the budget, if it is the best so far."""
-        kept, error = _within_budget(self.problem, rule, self.precision)
+        kept, error = _within_budget(self.problem, rule)
         within = _private_within(self.problem, kept)
         if error + self._price * within < self.upper + self._price * self.within:
             self.rule = kept
@@ -263,7 +261,7 @@ class _Search:
             return self.rule
         merged = tidy_rule(self.problem, self.rule, self.tilt)
         for rule in (cut_draws(self.problem, merged), merged):
-            kept, error = _within_budget(self.problem, rule, self.precision)
+            kept, error = _within_budget(self.problem, rule)
             cost = error + self._price * _private_within(self.problem, kept)
             if (
                 math.isfinite(error)
@@ -274,36 +272,14 @@ class _Search:
         return self.rule
 
 
-def _within_budget(
-    problem: ContinuousProblem, rule: IntervalRule, precision: Precision
-) -> tuple[IntervalRule, float]:
-    """The rule and its error probability. If it may exceed the budget within the assumed accuracy
-    of masses, it is blended until it does not.
-
-    At budget 0, the error probability of a rule that leaks and cannot be made private is inf.
+def _within_budget(problem: ContinuousProblem, rule: IntervalRule) -> tuple[IntervalRule, float]:
+    """The rule, changed until it keeps the budget within the assumed accuracy of masses, and its
+    error probability.
     """
-    discrete = rule.on(problem)
-    perfect = problem.constraint.perfect
-    if perfect:
-        rule = IntervalRule(
-            rule.edges, without_rare(rule.estimator, discrete.p_z, Precision.no_mass)
-        )
-    law = rule.output_law(problem)
-    leak_free = perfect and distance_from_private(law) <= Precision.private
-    if leak_free or (not perfect and law.leakage_ceiling() <= problem.budget):
-        return rule, discrete.error_probability(rule.estimator)
-    private = remove_leakage(discrete.p_xz, rule.estimator, discrete.marginal)
-    if private is None:
-        if perfect:
-            return rule, math.inf
-        constant = np.zeros(rule.estimator.shape)
-        constant[int(discrete.constant_errors.argmin())] = 1.0
-        private = constant, discrete.output_law(constant)
-    kept, end = private
-    if not perfect:
-        target = problem.budget * (1.0 - precision.undercut)
-        kept = blend_to_target(rule.estimator, Law(((law,),)), kept, Law(((end,),)), target)
-    return IntervalRule(rule.edges, kept), discrete.error_probability(kept)
+    aim = aim_within(problem, rule.output_law(problem))
+    discrete = problem.with_budget(aim).on(rule.edges)
+    kept = IntervalRule(rule.edges, within_budget(discrete, rule.estimator))
+    return kept, discrete.error_probability(kept.estimator)
 
 
 def _private_within(problem: ContinuousProblem, rule: IntervalRule) -> float:
