@@ -26,7 +26,7 @@ class Model:
         self.limits = np.column_stack([least, most])
         self.settings = {}
 
-    def setParams(self, **settings):
+    def setParams(self, **settings):  # noqa: N802
         known = {"optimality_norm", "eps_optimal_relative", "eps_feasible_relative"}
         assert known <= set(settings) <= known | {"iteration_limit", "time_sec_limit"}
         self.settings = settings

@@ -27,7 +27,7 @@ class Cupdlpx(LinearSolver[LinearProgram]):
     name = "cupdlpx"
     solver = "cuPDLPx"
     capabilities = Capabilities(
-        **PEER | LINEAR_BUDGETS | {"extra": "gpu"},
+        **{**PEER, **LINEAR_BUDGETS, "extra": "gpu"},
         largest_outcomes=1_000_000,
         method="linear program, by the first-order method cuPDLPx on a GPU; not tested here",
         citation="H. Lu, Z. Peng, J. Yang, cuPDLPx, arXiv:2507.14051 (2025)",
