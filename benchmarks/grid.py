@@ -180,11 +180,11 @@ class Memory(Grid):
 
 
 def _accuracy(backend: str, instance: Any) -> dict[str, Any]:
-    """Gap and leakage of the backend's answer as ratios, or why there is none."""
+    """Gap and leakage of the backend's answer as ratios; RuntimeError if there is none."""
     solution = ds.solve(instance, backend, gap=TARGET_GAP, time_limit=LIMIT_SECONDS)
     judged = solution.certificate
     if judged is None:
-        return {"failure": f"{backend}: {solution.status.value}: {solution.message}"}
+        raise RuntimeError(f"{backend}: {solution.status.value}: {solution.message}")
     shares = [term.own_leakage / term.budget for term in judged.terms if term.budget > 0.0]
     return {
         "gap_over_target": solution.relative_gap / TARGET_GAP,
@@ -193,12 +193,16 @@ def _accuracy(backend: str, instance: Any) -> dict[str, Any]:
 
 
 def computed_once(kept: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The numbers in the file `kept`, computed and stored there the first time; a stored failure is
-    an error.
+    """The numbers in the file `kept`, computed and stored there the first time. A RuntimeError is
+    stored too, and raised each time.
     """
     if not kept.exists():
-        kept.write_text(json.dumps(compute()), encoding="utf-8")
-    found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+        try:
+            found = compute()
+        except RuntimeError as error:
+            found = {"failure": str(error)}
+        kept.write_text(json.dumps(found), encoding="utf-8")
+    found = json.loads(kept.read_text(encoding="utf-8"))
     if "failure" in found:
         raise RuntimeError(found["failure"])
     return found

@@ -6,6 +6,7 @@ import importlib
 import sys
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import command
 import pytest
@@ -152,10 +153,21 @@ def test_an_answer_is_computed_once_and_its_failure_kept(load, tmp_path):
     kept = tmp_path / "kept.json"
     assert computed_once(kept, lambda: {"points": 3}) == {"points": 3}
     assert computed_once(kept, dict) == {"points": 3}
-    failing = tmp_path / "failing.json"
-    for compute in (lambda: {"failure": "conic: timed-out"}, dict):
-        with pytest.raises(RuntimeError, match="conic: timed-out"):
-            computed_once(failing, compute)
+
+
+def test_a_curve_without_an_answer_is_a_failure_that_is_computed_once(load, tmp_path, monkeypatch):
+    module = load("bench_frontier")
+    curves = []
+
+    def interrupted(*_, **given):
+        curves.append(given["backend"])
+        return SimpleNamespace(rows=[SimpleNamespace(status=ds.Status.TIMED_OUT, budget=0.5)])
+
+    monkeypatch.setattr(module.ds, "frontier", interrupted)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="timed-out at budget 0.5"):
+            module.FrontierAnswers().setup(str(tmp_path), "tilt", 4)
+    assert curves == ["tilt"]
 
 
 def test_the_frontier_is_as_narrow_as_asked(load, tmp_path, monkeypatch):
