@@ -202,10 +202,10 @@ def computed_once(kept: Path, compute: Callable[[], dict[str, Any]]) -> dict[str
         except RuntimeError as error:
             found = {"failure": str(error)}
         kept.write_text(json.dumps(found), encoding="utf-8")
-    found = json.loads(kept.read_text(encoding="utf-8"))
-    if "failure" in found:
-        raise RuntimeError(found["failure"])
-    return found
+    stored: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+    if "failure" in stored:
+        raise RuntimeError(stored["failure"])
+    return stored
 
 
 def warm_up(backend: str, budget: float) -> None:
