@@ -26,8 +26,8 @@ class _Alphabets(grid.Grid):
 
 
 class AlphabetsSteps(_Alphabets, grid.Steps):
-    """Seconds of lowering and solving."""
+    """Processor seconds of solving."""
 
 
 class AlphabetsAnswers(_Alphabets, grid.Answers):
-    """Gap, leakage, and seconds of certifying."""
+    """Gap and leakage."""

@@ -21,14 +21,27 @@ class _Bins(grid.Grid):
 
 
 class BinsSteps(_Bins, grid.Steps):
-    """Seconds of lowering and solving."""
+    """Processor seconds of solving."""
 
 
 class BinsAnswers(_Bins, grid.Answers):
-    """Gap, leakage, and seconds of certifying."""
+    """Gap and leakage."""
+
+
+class BinsLowering(_Bins, grid.Lowering):
+    """Seconds of lowering."""
+
+
+class BinsJudging(_Bins, grid.Judging):
+    """Seconds of certifying."""
+
+    params: ClassVar[list[list[Any]]] = [["tilt"], [1_000, 10_000, 100_000]]
 
 
 class BinsMemory(_Bins, grid.Memory):
     """Peak memory, where the interpreter is not most of it."""
 
-    params: ClassVar[list[list[Any]]] = [grid.CONSTRAINED, [10_000, 100_000]]
+    params: ClassVar[list[list[Any]]] = [
+        ["blahut-arimoto", "conic", "tilt", "clarabel"],
+        [100_000],
+    ]

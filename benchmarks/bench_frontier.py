@@ -7,7 +7,6 @@ share work, and the benchmark includes that sharing. So the steps are not timed 
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,7 +24,7 @@ MOST_POINTS = 40
 class _Curves:
     """The paper's single sensor; the curve from perfect privacy to the Bayes rule."""
 
-    params: ClassVar[list[list[Any]]] = [grid.CONSTRAINED, [64, 1_000]]
+    params: ClassVar[list[list[Any]]] = [grid.CONSTRAINED, [64]]
     param_names: ClassVar[list[str]] = ["backend", "bins"]
     version = "1"
     timeout = 4 * grid.LIMIT_SECONDS
@@ -33,13 +32,16 @@ class _Curves:
     repeat = (2, 5, 5.0)
     warmup_time = 0.0
 
+    def problem(self, bins: int) -> Any:
+        """paper-single with that many bins."""
+        return ds.problems.paper_single(bins=bins, fraction=0.5)
+
     def prepare(self, backend: str, bins: int) -> None:
         """Build the model; skip a backend that does not serve every budget of the curve."""
-        grid.skip_if(reach.unknown(backend))
-        self.instance = ds.problems.paper_single(bins=bins, fraction=0.5)
+        grid.skip_if(reach.absence(backend))
+        self.instance = self.problem(bins)
         for problem in (self.instance, ds.problems.paper_single(bins=bins, budget=0.0)):
-            grid.skip_if(reach.refusal(backend, problem, curve=True) or reach.absence(backend))
-            grid.warm_up(backend, problem.budget)
+            grid.skip_if(reach.refusal(backend, problem, curve=True))
 
     def curve(self, backend: str) -> Any:
         """The curve; a point without an answer is a failure."""
@@ -63,18 +65,16 @@ class _Curves:
 
 
 class Frontier(_Curves):
-    """Seconds and memory."""
+    """Seconds."""
 
     def setup(self, backend: str, bins: int) -> None:
-        """Build the model, or skip."""
+        """Build the model and warm up, or skip."""
         self.prepare(backend, bins)
+        grid.warm_up(backend, 0.0)
+        grid.warm_up(backend, 0.01)
 
     def time_curve(self, backend: str, bins: int) -> None:
         """Seconds until the bracket is narrow enough, or there are 40 points."""
-        self.curve(backend)
-
-    def peakmem_curve(self, backend: str, bins: int) -> None:
-        """Largest resident memory of the whole process."""
         self.curve(backend)
 
 
@@ -90,10 +90,9 @@ class FrontierAnswers(_Curves):
     def setup(self, folder: str, backend: str, bins: int) -> None:
         """Build the model, or skip; compute the curve, unless that is done."""
         self.prepare(backend, bins)
-        known = Path(folder) / f"{backend}-{bins}.json"
-        if not known.exists():
-            known.write_text(json.dumps(_summary(self.curve(backend))), encoding="utf-8")
-        self.summary: dict[str, float] = json.loads(known.read_text(encoding="utf-8"))
+        self.summary = grid.computed_once(
+            Path(folder) / f"{backend}-{bins}.json", lambda: _summary(self.curve(backend))
+        )
 
     def track_width_over_target(self, folder: str, backend: str, bins: int) -> float:
         """Largest width of the bracket ÷ target, at least 1."""

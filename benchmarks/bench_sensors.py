@@ -17,7 +17,7 @@ from . import grid
 class _Sensors(grid.Grid):
     """The paper's count vectors; half of the Bayes rule's leakage."""
 
-    params: ClassVar[list[list[Any]]] = [grid.CONSTRAINED, [5, 20, 40, 100]]
+    params: ClassVar[list[list[Any]]] = [grid.CONSTRAINED, [5, 20, 100]]
     param_names: ClassVar[list[str]] = ["backend", "sensors"]
 
     def problem(self, size: int) -> Any:
@@ -26,14 +26,8 @@ class _Sensors(grid.Grid):
 
 
 class SensorsSteps(_Sensors, grid.Steps):
-    """Seconds of lowering and solving."""
+    """Processor seconds of solving."""
 
 
 class SensorsAnswers(_Sensors, grid.Answers):
-    """Gap, leakage, and seconds of certifying."""
-
-
-class SensorsMemory(_Sensors, grid.Memory):
-    """Peak memory, where the interpreter is not most of it."""
-
-    params: ClassVar[list[list[Any]]] = [grid.CONSTRAINED, [40, 100]]
+    """Gap and leakage."""

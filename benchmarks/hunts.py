@@ -20,7 +20,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 BACKENDS = (
     *("tilt", "blahut-arimoto", "highs", "highs:method=pdlp", "pyomo", "conic"),
     *("conic:solver=scs", "conic:solver=ecos", "slsqp", "clarabel", "glop", "pdlp", "ipopt"),
-    *("qics", "qif", "trust-constr"),
+    *("moreau", "pounce", "uno", "qics", "qif", "trust-constr"),
 )
 """Every solver configuration for arrays that the default study has."""
 
@@ -82,8 +82,8 @@ def page(out: Path) -> Any:
                     "with 0 problems, where no batch ended in time. The machine was "
                     "busy with other work, so the number of problems says little about speed. "
                     "Measures with parameters, several secrets and conditional measures were "
-                    "not hunted. SLSQP, IPOPT, QICS, libqif, trust-constr, Pyomo and the project's "
-                    "own methods have no script of their own interface."
+                    "not hunted. SLSQP, IPOPT, Uno, QICS, libqif, trust-constr, Pyomo and the "
+                    "project's own methods have no script of their own interface."
                 ],
             ),
         ],

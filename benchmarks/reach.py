@@ -15,17 +15,6 @@ import discreet as ds
 
 _DECLARED = Path(__file__).resolve().parents[1] / "discreet" / "backends" / "declared.py"
 
-
-def own_backends() -> list[str]:
-    """The project's backends, read from the files of the checkout that holds these benchmarks.
-
-    `discreet` itself is not asked: asv tells a measuring process only the position of a cell in the
-    grid. So the grid has to be the same for every commit that is measured, whichever backends that
-    commit has.
-    """
-    return list(runpy.run_path(str(_DECLARED))["BACKENDS"])
-
-
 OTHER_KINDS = ("auto", "intervals", "sequence-form")
 """Backends that answer no problem of arrays by themselves: a policy, and those for densities and
 for guesses over time.
@@ -39,24 +28,23 @@ def backends(*left_out: str) -> list[str]:
     """The project's own backends in their fixed order, then those that other packages register,
     without those that would be skipped for every instance of a suite.
 
-    A list is left out, not asked for: see `own_backends`.
+    The project's are read from the files of the checkout that holds these benchmarks, and a list is
+    left out, not asked for. asv tells a measuring process only the position of a cell in the grid,
+    so the grid has to be the same for every commit that is measured, whichever backends that commit
+    has.
     """
-    own = own_backends()
-    found = [*own, *sorted(set(ds.backends.backend_names()) - set(own))]
-    return [name for name in found if name not in (*OTHER_KINDS, *left_out)]
-
-
-def unknown(backend: str) -> str:
-    """The message that this version of discreet lacks the backend; empty if it has it."""
-    return (
-        ""
-        if backend in ds.backends.backend_names()
-        else f"this version of discreet has no backend {backend}"
-    )
+    declared = runpy.run_path(str(_DECLARED))
+    own = list(declared["BACKENDS"])
+    others = set(ds.backends.backend_names()).difference(own, declared["UNTESTED"])
+    return [name for name in (*own, *sorted(others)) if name not in (*OTHER_KINDS, *left_out)]
 
 
 def absence(backend: str) -> str:
-    """Why the backend's libraries cannot be loaded here; empty if they can."""
+    """Why the backend cannot run here: this version of discreet lacks it, or its libraries cannot
+    be loaded; empty if it can.
+    """
+    if backend not in ds.backends.backend_names():
+        return f"this version of discreet has no backend {backend}"
     found = ds.backends.availability(backend)
     return "" if found.state == "available" else str(found.reason)
 

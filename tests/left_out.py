@@ -1,5 +1,5 @@
-"""Backends that cannot run under this Python, because pyproject.toml leaves out their library by a
-marker.
+"""Backends that cannot run here: pyproject.toml leaves out their library under this Python by a
+marker, or they need a GPU.
 """
 
 from itertools import chain
@@ -7,6 +7,7 @@ from itertools import chain
 from checkout import PROJECT
 from packaging.requirements import Requirement
 
+from discreet.backends.declared import UNTESTED
 from discreet.backends.registry import capabilities
 
 _PROJECT = PROJECT
@@ -17,5 +18,5 @@ _LIBRARIES = {
 
 LEFT_OUT = frozenset(
     name for name, able in capabilities().items() if _LIBRARIES & set(able.libraries)
-)
+).union(UNTESTED)
 """Their names."""

@@ -26,7 +26,12 @@ BACKENDS = {
     "trust-constr": "discreet.backends.peers.trust_constr:TrustConstr",
     "uno": "discreet.backends.peers.uno:Uno",
 }
-"""Name → "package.module:Class" of every backend, peers last."""
+"""Name → "package.module:Class" of every backend that the gate runs, peers last."""
+
+UNTESTED = {
+    "cupdlpx": "discreet.backends.peers.cupdlpx_:Cupdlpx",
+}
+"""The same of peers that need a GPU or a licence: they are not tested here, nor measured."""
 
 
 if __name__ == "__main__":

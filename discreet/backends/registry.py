@@ -29,7 +29,7 @@ from discreet.backends.contract import (
     Policy,
     refuse_unknown,
 )
-from discreet.backends.declared import BACKENDS
+from discreet.backends.declared import BACKENDS, UNTESTED
 from discreet.checks import brief
 from discreet.errors import Absent, Broken, DiscreetError, InputError, Unsupported, how_to_install
 from discreet.problems.provenance import version_of
@@ -59,7 +59,7 @@ def own_backends() -> Mapping[str, str]:
     """Return name -> "package.module:Class" of the project's own backends: first the preference of
     `auto`, then the others, then peers.
     """
-    return {name: BACKENDS[name] for name in (*Auto.preference, *BACKENDS)}
+    return {name: BACKENDS[name] for name in (*Auto.preference, *BACKENDS)} | UNTESTED
 
 
 def _targets() -> dict[str, str]:

@@ -74,7 +74,7 @@ class AsvRecord:
         """
         suite = self.benchmark.split(".")[-2] if "." in self.benchmark else self.benchmark
         # These say nothing beside the benchmark's own name.
-        for ending in ("Steps", "Answers", "Memory"):
+        for ending in ("Steps", "Answers", "Lowering", "Judging", "Memory"):
             suite = suite.removesuffix(ending)
         who = [value for name, value in self.parameters if name == "backend"]
         rest = [value for name, value in self.parameters if name != "backend"]

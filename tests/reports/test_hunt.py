@@ -130,6 +130,8 @@ def found(backend, candidate, gap=1e-4, **settings):
         ("glop", {}, 0.0),
         ("pdlp", {}, 0.0),
         ("clarabel", {}, 0.001),
+        ("moreau", {}, 0.001),
+        ("pounce", {}, 0.001),
         ("conic", {}, 0.001),
         ("conic", {"solver": "scs"}, 0.001),
         ("conic", {"solver": "ecos"}, 0.001),

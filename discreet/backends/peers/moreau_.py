@@ -13,8 +13,9 @@ Cannot: resolve small budgets, for the reason given in `conic`.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.backends.cones import ConeProgram
 from discreet.backends.contract import Capabilities, Options, Reach
@@ -23,6 +24,10 @@ from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.backends.solvers import ANY_BUDGET, PEER, ConeSolver, Ending
 from discreet.measures.measure import Cone
+from discreet.numerics.double_double import Array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _TOP_LEVEL = ("verbose", "device", "max_iter", "time_limit")
 
@@ -63,23 +68,10 @@ class Moreau(ConeSolver):
         for name, value in lowered.options.items():
             setattr(settings if name in _TOP_LEVEL else settings.ipm_settings, name, value)
         form = lowered.model
-        matrix, right = form.standard()
-        rows = _rows(form)
-        cones = moreau.Cones(
-            num_zero_cones=form.equations,
-            num_nonneg_cones=form.signed + form.inequalities,
-            so_cone_dims=[each.size for each in form.blocks if each.cone is Cone.QUADRATIC],
-            num_exp_cones=sum(each.cone is Cone.ENTROPY for each in form.blocks),
-            power_alphas=[each.power for each in form.blocks if each.cone is Cone.POWER],
-        )
-        solver = moreau.Solver(
-            sparse.csr_array((form.cost.size, form.cost.size)),
-            form.cost,
-            sparse.csr_array(matrix)[rows],
-            right[rows],
-            cones,
-            settings,
-        )
+        matrix, right, cones = standard_form(form)
+        none = sparse.csr_array((form.cost.size, form.cost.size))
+        cone_sizes = moreau.Cones(**cones)
+        solver = moreau.Solver(none, form.cost, matrix, right, cone_sizes, settings)
         solution = solver.solve()
         claimed = solver.info.status.name
         prices = form.prices(solution.z)
@@ -88,9 +80,22 @@ class Moreau(ConeSolver):
         )
 
 
-def _rows(form: ConeProgram) -> NDArray[np.intp]:
-    """Return the rows of `ConeProgram.standard` in Moreau's order: cones by kind."""
+def standard_form(form: ConeProgram) -> tuple[csr_array, Array, dict[str, Any]]:
+    """Return the matrix and right side of `ConeProgram.standard` in Moreau's order, which is by
+    kind of cone, and the arguments of `moreau.Cones`.
+    """
+    from scipy import sparse
+
+    matrix, right = form.standard()
     order = (Cone.QUADRATIC, Cone.ENTROPY, Cone.POWER)
     ordered = sorted(form.members(form.signed), key=lambda pair: order.index(pair[0].cone))
     first = np.arange(form.linear + form.signed)
-    return np.concatenate([first, *(rows for _, rows in ordered)])
+    rows = np.concatenate([first, *(rows for _, rows in ordered)])
+    cones = {
+        "num_zero_cones": form.equations,
+        "num_nonneg_cones": form.signed + form.inequalities,
+        "so_cone_dims": [each.size for each in form.blocks if each.cone is Cone.QUADRATIC],
+        "num_exp_cones": sum(each.cone is Cone.ENTROPY for each in form.blocks),
+        "power_alphas": [each.power for each in form.blocks if each.cone is Cone.POWER],
+    }
+    return sparse.csr_array(matrix)[rows], right[rows], cones

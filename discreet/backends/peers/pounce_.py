@@ -14,8 +14,9 @@ to 1e-12: on the paper's single sensor its answer leaks 4e-6 of the budget too m
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.backends.cones import ConeProgram
 from discreet.backends.contract import Capabilities, Options, Reach
@@ -55,33 +56,35 @@ class Pounce(ConeSolver):
     def run(self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options) -> Ending:
         """Run POUNCE, whose keywords are the settings."""
         import pounce
-        from scipy import sparse
 
         form = lowered.model
-        matrix, right = form.standard()
-        rows = sparse.csr_matrix(matrix)
-        inside = _rows(form)
-        count = form.equations
-        cones: list[tuple[str, float]] = [("nonneg", form.signed + form.inequalities)]
-        kinds = {Cone.ENTROPY: "exp", Cone.QUADRATIC: "soc", Cone.POWER: "pow"}
-        cones += [(kinds[each.cone], each.power or each.size) for each in form.blocks]
-        found = pounce.solve_socp(
-            c=form.cost,
-            A=rows[:count],
-            b=right[:count],
-            G=rows[inside],
-            h=right[inside],
-            cones=cones,
-            **lowered.options,
-        )
+        found = pounce.solve_socp(**standard_form(form), **lowered.options)
         prices = form.prices(np.append(found.y, found.z))
         late = found.status == "time_limit"
         return Ending(found.status, late, found.x, prices, int(found.iters))
 
 
-def _rows(form: ConeProgram) -> NDArray[np.intp]:
-    """The rows in cones in POUNCE's order: the last member of a power cone is its first there."""
-    rows = [np.arange(form.equations, form.linear + form.signed)]
+def standard_form(form: ConeProgram) -> dict[str, Any]:
+    """Return the program as arguments of `pounce.solve_socp`; the last member of a power cone is
+    its first there.
+    """
+    from scipy import sparse
+
+    matrix, right = form.standard()
+    rows = sparse.csr_matrix(matrix)
+    count = form.equations
+    inside = [np.arange(count, form.linear + form.signed)]
     for block, members in form.members(form.signed):
-        rows.append(np.roll(members, 1) if block.cone is Cone.POWER else members)
-    return np.concatenate(rows)
+        inside.append(np.roll(members, 1) if block.cone is Cone.POWER else members)
+    cone_rows = np.concatenate(inside)
+    kinds = {Cone.ENTROPY: "exp", Cone.QUADRATIC: "soc", Cone.POWER: "pow"}
+    cones: list[tuple[str, float]] = [("nonneg", form.signed + form.inequalities)]
+    cones += [(kinds[each.cone], each.power or each.size) for each in form.blocks]
+    return {
+        "c": form.cost,
+        "A": rows[:count],
+        "b": right[:count],
+        "G": rows[cone_rows],
+        "h": right[cone_rows],
+        "cones": cones,
+    }

@@ -155,6 +155,29 @@ answer = clarabel.DefaultSolver(none, cost, entries, right, cones, settings).sol
 status, x = answer.status, answer.x
 """
 
+_MOREAU = """\
+settings = moreau.Settings()
+settings.ipm_settings = moreau.IPMSettings()
+for name, value in DATA["options"].items():
+    general = name in ("verbose", "device", "max_iter", "time_limit")
+    setattr(settings if general else settings.ipm_settings, name, value)
+entries = sparse.csr_array(matrix(DATA["matrix"]))
+none = sparse.csr_array((entries.shape[1], entries.shape[1]))
+cost, right = np.array(DATA["cost"]), np.array(DATA["right"])
+solver = moreau.Solver(none, cost, entries, right, moreau.Cones(**DATA["cones"]), settings)
+x = solver.solve().x
+status = solver.info.status.name
+"""
+
+_POUNCE = """\
+answer = pounce.solve_socp(
+    c=np.array(DATA["cost"]), A=sparse.csr_matrix(matrix(DATA["equations"])),
+    b=np.array(DATA["equal to"]), G=sparse.csr_matrix(matrix(DATA["matrix"])),
+    h=np.array(DATA["right"]), cones=[tuple(each) for each in DATA["cones"]], **DATA["options"],
+)
+status, x = answer.status, answer.x
+"""
+
 _SCS = """\
 problem = {"A": matrix(DATA["matrix"]), "b": np.array(DATA["right"]), "c": np.array(DATA["cost"])}
 answer = scs.SCS(problem, DATA["cones"], verbose=False, **DATA["options"]).solve()
@@ -244,6 +267,36 @@ def _cones(lowered: Any) -> dict[str, Any]:
     }
 
 
+def _moreau(lowered: Any) -> dict[str, Any]:
+    """Return the cone program of the backend `moreau`."""
+    from discreet.backends.peers.moreau_ import standard_form
+
+    matrix, right, cones = standard_form(lowered.model)
+    return {
+        "cost": lowered.model.cost.tolist(),
+        "matrix": _entries(matrix),
+        "right": right.tolist(),
+        "cones": cones,
+        "options": lowered.options,
+    }
+
+
+def _pounce(lowered: Any) -> dict[str, Any]:
+    """Return the cone program of the backend `pounce`."""
+    from discreet.backends.peers.pounce_ import standard_form
+
+    form = standard_form(lowered.model)
+    return {
+        "cost": form["c"].tolist(),
+        "equations": _entries(form["A"]),
+        "equal to": form["b"].tolist(),
+        "matrix": _entries(form["G"]),
+        "right": form["h"].tolist(),
+        "cones": form["cones"],
+        "options": lowered.options,
+    }
+
+
 def _compiled(lowered: Any) -> dict[str, Any]:
     """Return the data that cvxpy passes to the solver of the backend `conic`."""
     data = lowered.model.get_problem_data(solver=lowered.solver.upper())[0]
@@ -287,6 +340,8 @@ _RECIPES: Mapping[str, _Recipe] = {
     "glop": ("ortools", _MODEL, _GLOP, _linear),
     "pdlp": ("ortools", f"{_PARAMETERS}\nfrom ortools.pdlp.python import pdlp", _PDLP, _linear),
     "clarabel": ("clarabel", "import clarabel", _CLARABEL, _cones),
+    "moreau": ("moreau", "import moreau", _MOREAU, _moreau),
+    "pounce": ("pounce", "import pounce", _POUNCE, _pounce),
     "cvxpy clarabel": ("clarabel", "import clarabel", _CLARABEL, _compiled),
     "cvxpy scs": ("scs", "import scs", _SCS, _compiled),
     "cvxpy ecos": ("ecos", "import ecos", _ECOS, _compiled),
