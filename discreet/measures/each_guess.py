@@ -261,7 +261,7 @@ class ParityDifference(Measure):
     unit = ""
     citation = "A. Agarwal et al., A Reductions Approach to Fair Classification, ICML 2018"
     scope = Scope.SHARE
-    contrast = Contrast.PAIR
+    contrast = Contrast.DIFFERENCE
 
     def rates_ceiling(self, rates: Array, region: Region) -> Array:
         """Return the value itself, which depends on the rates only."""

@@ -52,6 +52,7 @@ class Scope(Enum):
 class Contrast(Enum):
     """The rates that determine a measure which is a maximum over single guesses."""
 
+    DIFFERENCE = "the difference of the rates of a guess in two groups"
     PAIR = "the rates of a guess in two groups"
     OTHERS = "the rates of a guess in a group and in all others"
     EACH = "the rate of each guess in some group"

@@ -54,7 +54,14 @@ from discreet.people.labels import (
 )
 from discreet.people.planning import Prospects, prospects_of
 from discreet.people.probabilities import FOLDS, Calibrated, SideBySide, calibrate
-from discreet.people.promise import LADDER, Budgets, Promise, amounts, try_ladder
+from discreet.people.promise import (
+    LADDER,
+    Budgets,
+    Promise,
+    amounts,
+    cautious_confidence,
+    try_ladder,
+)
 from discreet.people.published import published
 from discreet.people.rows import Rows, persons_of, take_rows, warnings_about
 from discreet.people.secrets import (
@@ -386,7 +393,10 @@ class PrivateClassifier(TwoClassifiers):
             design,
             lambda rule: look(rule, self.confidence),
             lambda made: made.foresee(
-                len(apart), self.confidence, self._measures.values(), asymptotic=self._asymptotic
+                len(apart),
+                cautious_confidence(self.confidence),
+                self._measures.values(),
+                asymptotic=self._asymptotic,
             ),
         )
         taken = self.promise_.taken

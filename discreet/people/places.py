@@ -29,6 +29,7 @@ import numpy as np
 from discreet.measures.measure import Contrast, Measure
 from discreet.measures.region import OUTWARD, odds_boxes
 from discreet.numerics.double_double import Array
+from discreet.people.differences import largest_difference
 from discreet.people.extremes import highest_of
 from discreet.people.region import binomial_limits, odds_limits, region_of
 
@@ -74,7 +75,12 @@ def upper_limit(
             return highest
         of_sum = (1.0 - drawn.share) * _largest_sum(table, own) * (1.0 + OUTWARD)
         return min(highest, measure.amount(of_sum))
-    if measure.contrast is Contrast.PAIR:
+    if measure.contrast is Contrast.DIFFERENCE and counted:
+        pairs = np.round(_pairs(table, given))
+        both = np.concatenate([pairs, pairs[:, :, ::-1]])
+        highest = largest_difference(both[:, 0], both.sum(axis=1), level)
+        return min(1.0, highest * (1.0 + OUTWARD))
+    if measure.contrast in (Contrast.PAIR, Contrast.DIFFERENCE):
         return measure.amount(_largest(measure, _pairs(table, given), drawn, 0.5, level, counted))
     shares = binomial_limits(table.sum(axis=0), np.full(n, table.sum()), 0.05 * level)[0]
     return measure.amount(

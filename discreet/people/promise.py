@@ -174,6 +174,15 @@ def _join_words(words: Iterable[str]) -> str:
     return " and ".join(words)
 
 
+def cautious_confidence(confidence: float) -> float:
+    """Return the confidence of the limits that are foreseen to choose the first rung.
+
+    It is so high that the rule of this rung passes even if its people make it look worse than
+    expected: a first rung that fails has to be diluted, while one that passes leads upward.
+    """
+    return 1.0 - (1.0 - confidence) ** 4
+
+
 def try_ladder(
     budgets: Budgets,
     design: Callable[[float], RuleDesign],
@@ -184,7 +193,8 @@ def try_ladder(
 
     design   returns the rule for a share of the budgets
     look     evaluates a rule on the calibration people
-    foresee  returns the expected evaluation of a rule there, by the model
+    foresee  returns the expected evaluation of a rule there, by the model, with
+             `cautious_confidence`
     """
     asked = amounts(budgets)
     design = cache(design)
@@ -216,11 +226,10 @@ def _beginning(
     design: Callable[[float], RuleDesign],
     foresee: Callable[[RuleDesign], Evaluation],
 ) -> int:
-    """Return the rung one stride below the one whose diluted rule is expected to have the smallest
-    error.
+    """Return the rung whose diluted rule is expected to have the smallest error.
 
-    It searches in strides from the requested budget while this helps. It stops below the best,
-    since rules that pass lead upward. If nothing helps, rules are tried from the bottom.
+    It searches in strides from the requested budget while this helps. If nothing helps, rules are
+    tried from the bottom.
     """
 
     def error(rung: int) -> float:
@@ -237,7 +246,7 @@ def _beginning(
             rung, least = rung + stride, other
         if rung != whole:
             break
-    return max(rung - _STRIDE, 0)
+    return rung
 
 
 def _independent_limit(found: Evaluation) -> float:
