@@ -22,6 +22,7 @@ from discreet.numerics.double_double import (
     BLOCK,
     Array,
     DoubleDouble,
+    Split,
     dd_add,
     dd_sum,
     exact_product,
@@ -122,16 +123,21 @@ def sums_over(
     loss: Array,
     tilt: Array,
     lift: NDArray[np.int32],
+    rows: Split | None = None,
 ) -> Sums:
     """Return the sums over outcomes p_xz [n, ·], loss [m, ·] under a feasible tilt.
 
     decide  returns the decisions at a slice of the outcomes
     lift    exponents that keep products of rare private values from underflow (`faint_lift`) [n]
+    rows    `split_rows` of at most `BLOCK` outcomes, if already known
     """
     blocks = (slice(start, start + BLOCK) for start in range(0, p_xz.shape[1], BLOCK))
     return reduce(
         Sums.plus,
-        (_block_sums(decide(each), p_xz[:, each], loss[:, each], tilt, lift) for each in blocks),
+        (
+            _block_sums(decide(each), p_xz[:, each], loss[:, each], tilt, lift, rows)
+            for each in blocks
+        ),
     )
 
 
@@ -141,6 +147,7 @@ def _block_sums(
     loss: Array,
     tilt: Array,
     lift: NDArray[np.int32],
+    rows: Split | None,
 ) -> Sums:
     places = decided.places
     columns = decided.columns
@@ -185,9 +192,17 @@ def _block_sums(
             * SMALLEST
             * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
         )
+    # Only the diagonal of the sums of losses by guess is needed.
+    if len(loss) * (len(p_xz) + len(loss)) * p_xz.shape[1] > 8 * BLOCK:
+        joint = decided.sums(lifted_rows(p_xz, lift))
+        expected = decided.expected(loss)
+    else:
+        joint, expected = _by_rows(
+            *decided.sums_of(split_rows(p_xz, loss, lift) if rows is None else rows), len(p_xz)
+        )
     return Sums(
-        decided.sums(lifted_rows(p_xz, lift)),
-        decided.expected(loss),
+        joint,
+        expected,
         random,
         error,
         missed,
@@ -213,9 +228,22 @@ def _lost(columns: Array, masses: Array) -> Array | float:
     return np.asarray(4.0 * SMALLEST * ((columns > 0.0).astype(np.float64) @ (masses > 0.0).T))
 
 
+def split_rows(p_xz: Array, loss: Array, lift: NDArray[np.int32]) -> Split:
+    """Return the rows of p_xz, lifted, and of loss [n + m, ·], split so that they can be summed
+    under many estimators.
+    """
+    return Split.of(np.concatenate([lifted_rows(p_xz, lift), loss]))
+
+
 def lifted_rows(p_xz: Array, lift: NDArray[np.int32]) -> Array:
     """Return p_xz [n, ·] times 2^lift_j [n]."""
     return np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
+
+
+def _by_rows(high: Array, low: Array, n: int) -> tuple[DoubleDouble, DoubleDouble]:
+    """Separate sums by guess [m, n + m] into the sums of p_xz [m, n] and the expected loss []."""
+    losses = [np.diagonal(part[:, n:]) for part in (high, low)]
+    return (high[:, :n], low[:, :n]), dd_sum(np.concatenate(losses))
 
 
 def _excess_loss(
@@ -253,14 +281,9 @@ def clear_strips(
 
 def sums_of_strips(found: StripSums, lift: NDArray[np.int32]) -> Sums:
     """Return the sums over clear outcomes."""
-    n = lift.size
-    high, low = found.sums
-    losses = [np.diagonal(part[:, n:]) for part in (high, low)]
-    joint = np.ldexp(high[:, :n], lift), np.ldexp(low[:, :n], lift)
-    loss = dd_sum(np.concatenate(losses))
-    return Sums(
-        joint, loss, np.zeros(joint[0].shape), 0.0, 0.0, 0.0, 0.0, 0.0, int(found.counts.sum())
-    )
+    (high, low), loss = _by_rows(*found.sums, lift.size)
+    joint = np.ldexp(high, lift), np.ldexp(low, lift)
+    return Sums(joint, loss, np.zeros(high.shape), 0.0, 0.0, 0.0, 0.0, 0.0, int(found.counts.sum()))
 
 
 def totals(p_xz: Array, loss: Array, found: StripSums | None = None) -> DoubleDouble:
