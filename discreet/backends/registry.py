@@ -174,17 +174,25 @@ def refuse_unserved(name: str, able: Capabilities, problem: AnyProblem, options:
         raise Unsupported(f"backend {name} {refusal}; {remedy}")
 
 
-def require_libraries(backend: AnyBackend | Policy) -> None:
-    """Import the libraries of a backend; raises Absent or Broken with the remedy."""
-    import numpy as np
-
+def missing_library(backend: AnyBackend | Policy) -> str:
+    """Return which library of a backend is not installed and how to install it, as text after the
+    backend's name; empty if all are. Nothing is imported.
+    """
     able = backend.capabilities
     remedy = how_to_install(able.extra) if able.extra else "reinstall discreet"
     for library in able.libraries:
         if importlib.util.find_spec(library) is None:
-            raise Absent(
-                f"backend {backend.name} needs {library}, which is not installed; {remedy}"
-            )
+            return f"needs {library}, which is not installed; {remedy}"
+    return ""
+
+
+def require_libraries(backend: AnyBackend | Policy) -> None:
+    """Import the libraries of a backend; raises Absent or Broken with the remedy."""
+    import numpy as np
+
+    if lack := missing_library(backend):
+        raise Absent(f"backend {backend.name} {lack}")
+    for library in backend.capabilities.libraries:
         try:
             with np.printoptions():  # libqif changes the global print options of NumPy
                 importlib.import_module(library)

@@ -9,7 +9,6 @@ problem lies outside the measured range, or the requested time is too short.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,11 +22,12 @@ from discreet.backends.registry import (
     backend_names,
     capabilities,
     load_backend,
+    missing_library,
     refuse_unknown_names,
     refuse_unserved,
 )
 from discreet.checks import as_list
-from discreet.errors import InputError, Unsupported, how_to_install
+from discreet.errors import InputError, Unsupported
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import arrays_of
 from discreet.problems.problem import Problem
@@ -314,13 +314,11 @@ def _importable(prospects: list[Prospect]) -> list[Prospect]:
 
 
 def _absence(name: str) -> str:
-    """Return which library of a backend is not installed and how to install it, without importing
-    it; the text is empty if all are installed.
+    """Return why a backend cannot run here, without importing anything; the text is empty if it
+    can.
     """
-    able = load_backend(name).capabilities
-    missing = [library for library in able.libraries if importlib.util.find_spec(library) is None]
-    remedy = how_to_install(able.extra) if able.extra else "reinstall discreet"
-    return f"it needs {missing[0]}, which is not installed; {remedy}" if missing else ""
+    lack = missing_library(load_backend(name))
+    return f"it {lack}" if lack else ""
 
 
 @cache

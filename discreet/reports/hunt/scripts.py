@@ -13,6 +13,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from discreet.backends.contract import Options
 from discreet.backends.registry import load_backend
 from discreet.problems.reduction import reduce, without_known_secrets
@@ -171,9 +173,10 @@ status = solver.info.status.name
 
 _POUNCE = """\
 answer = pounce.solve_socp(
-    c=np.array(DATA["cost"]), A=sparse.csr_matrix(matrix(DATA["equations"])),
-    b=np.array(DATA["equal to"]), G=sparse.csr_matrix(matrix(DATA["matrix"])),
-    h=np.array(DATA["right"]), cones=[tuple(each) for each in DATA["cones"]], **DATA["options"],
+    c=np.array(DATA["c"]),
+    A=sparse.csr_matrix(matrix(DATA["A"])), b=np.array(DATA["b"]),
+    G=sparse.csr_matrix(matrix(DATA["G"])), h=np.array(DATA["h"]),
+    cones=[tuple(each) for each in DATA["cones"]], **DATA["options"],
 )
 status, x = answer.status, answer.x
 """
@@ -206,15 +209,17 @@ def script(find: Find, configuration: Configuration, options: Options, title: st
     truth = find.reference.certificate
     assert truth is not None  # a reference is certified
     data = {
-        "weights": small.p_xz.tolist(),
-        "losses": small.loss.tolist(),
+        "weights": small.p_xz,
+        "losses": small.loss,
         "budget": find.candidate.amount,
         "bracket": [truth.lower, truth.upper],
         "least error": SMALLEST_ERROR * problem.constant_error,
         "order": "C",
         **data_of(solver.lower(small, options)),
     }
-    lines = ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in data.items())
+    lines = ",\n".join(
+        f" {json.dumps(key)}: {json.dumps(value, default=_stored)}" for key, value in data.items()
+    )
     head = _HEAD.format(title=title, library=library, imports=imports, data="{\n" + lines + "\n}")
     return head + call + _TAIL.format(leakage=formula)
 
@@ -232,24 +237,19 @@ def _recipe(configuration: Configuration) -> _Recipe | None:
     return _RECIPES.get(name)
 
 
-def _entries(matrix: Any) -> list[Any]:
-    """Return a sparse matrix for JSON: values, rows, columns, shape."""
-    found = matrix.tocoo()
-    return [found.data.tolist(), found.row.tolist(), found.col.tolist(), list(found.shape)]
+def _stored(array: Any) -> list[Any]:
+    """Return an array for JSON; a sparse one as values, rows, columns, shape."""
+    if isinstance(array, np.ndarray):
+        return list(array.tolist())
+    found = array.tocoo()
+    return [found.data.tolist(), found.row.tolist(), found.col.tolist(), found.shape]
 
 
 def _linear(lowered: Any) -> dict[str, Any]:
     """Return the arrays of a linear program; Python's JSON reads Infinity."""
     arrays = lowered.program.linear_program()
-    options = lowered.options
-    return {
-        "cost": arrays.cost.tolist(),
-        "matrix": _entries(arrays.matrix),
-        "low": arrays.low.tolist(),
-        "high": arrays.high.tolist(),
-        "least": arrays.least.tolist(),
-        "options": options,
-    }
+    names = ("cost", "matrix", "low", "high", "least")
+    return {name: getattr(arrays, name) for name in names} | {"options": lowered.options}
 
 
 def _cones(lowered: Any) -> dict[str, Any]:
@@ -259,10 +259,10 @@ def _cones(lowered: Any) -> dict[str, Any]:
     form = lowered.model
     matrix, right = form.standard()
     return {
-        "cost": form.cost.tolist(),
-        "matrix": _entries(matrix),
-        "right": right.tolist(),
-        "cones": list(map(list, clarabel_cones(form))),
+        "cost": form.cost,
+        "matrix": matrix,
+        "right": right,
+        "cones": list(clarabel_cones(form)),
         "options": lowered.options,
     }
 
@@ -273,9 +273,9 @@ def _moreau(lowered: Any) -> dict[str, Any]:
 
     matrix, right, cones = standard_form(lowered.model)
     return {
-        "cost": lowered.model.cost.tolist(),
-        "matrix": _entries(matrix),
-        "right": right.tolist(),
+        "cost": lowered.model.cost,
+        "matrix": matrix,
+        "right": right,
         "cones": cones,
         "options": lowered.options,
     }
@@ -285,16 +285,7 @@ def _pounce(lowered: Any) -> dict[str, Any]:
     """Return the cone program of the backend `pounce`."""
     from discreet.backends.peers.pounce_ import standard_form
 
-    form = standard_form(lowered.model)
-    return {
-        "cost": form["c"].tolist(),
-        "equations": _entries(form["A"]),
-        "equal to": form["b"].tolist(),
-        "matrix": _entries(form["G"]),
-        "right": form["h"].tolist(),
-        "cones": form["cones"],
-        "options": lowered.options,
-    }
+    return {**standard_form(lowered.model), "options": lowered.options}
 
 
 def _compiled(lowered: Any) -> dict[str, Any]:
@@ -321,11 +312,11 @@ def _compiled(lowered: Any) -> dict[str, Any]:
         "ecos": {"l": dims.nonneg, "q": list(dims.soc), "e": dims.exp},
     }
     options = {k: v for k, v in lowered.options.items() if k != "accept_unknown"}
-    equations = {"equations": _entries(data["A"]), "equal to": data["b"].tolist()} if ecos else {}
+    equations = {"equations": data["A"], "equal to": data["b"]} if ecos else {}
     given: dict[str, Any] = {
-        "cost": data["c"].tolist(),
-        "matrix": _entries(data["G"] if ecos else data["A"]),
-        "right": data["h" if ecos else "b"].tolist(),
+        "cost": data["c"],
+        "matrix": data["G" if ecos else "A"],
+        "right": data["h" if ecos else "b"],
         "cones": cones[lowered.solver],
         "options": options,
     }
