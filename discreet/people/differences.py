@@ -10,12 +10,13 @@ Lloyd).
 
 The approximate limit increases with the first count and decreases with the second, so the chance
 decreases with w and increases with v. The interval of w is cut into pieces, and in a piece the
-chance is largest for its least w and the largest v. The first group is the one whose rate is known
-better; if that is the second, misses take the place of hits.
+chance is largest for its least w and the largest v. The first group is the larger one: if that is
+the second, misses take the place of hits. Which one it is must not depend on the guesses, or both
+rates would need an interval.
 
 Source: docs/theory.md, section 23; P. Kabaila, C. J. Lloyd, Tight upper confidence limits from
-discrete data, Australian Journal of Statistics 39 (1997) 193–204; R. L. Berger, D. D. Boos, P values
-maximized over a confidence set for the nuisance parameter, JASA 89 (1994) 1012–1016.
+discrete data, Australian Journal of Statistics 39 (1997) 193–204; R. L. Berger, D. D. Boos, P
+values maximized over a confidence set for the nuisance parameter, JASA 89 (1994).
 """
 
 from __future__ import annotations
@@ -51,9 +52,7 @@ def difference_limit(hits: Array, people: Array, level: float, least: float = 0.
     """Return an upper limit of the difference of two rates, or `least` if it is larger; `hits` and
     `people` [2] are whole numbers.
     """
-    shown = (hits + 1.0) / (people + 2.0)
-    variance = shown * (1.0 - shown) / people
-    if variance[0] > variance[1]:  # the difference of the misses, in the opposite order
+    if people[0] < people[1]:  # the difference of the misses, in the opposite order
         people = people[::-1]
         hits = people - hits[::-1]
     ends = binomial_limits(hits[:1], people[:1], _OF_RATE * level)
@@ -104,12 +103,12 @@ class _Ordering:
         for hits, people in zip((first, second), self.people, strict=True):
             rate = (hits + 0.5 * square) / (people + square)
             variance = variance + rate * (1.0 - rate) / people
-        return np.sqrt(variance)
+        return np.asarray(np.sqrt(variance))
 
     def limit(self, first: Array, second: Array) -> Array:
         """Return the approximate limit for these counts."""
         difference = first / self.people[0] - second / self.people[1]
-        return difference + self.quantile * self.deviation(first, second)
+        return np.asarray(difference + self.quantile * self.deviation(first, second))
 
 
 class _Test:
