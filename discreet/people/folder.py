@@ -263,15 +263,13 @@ class DeployedRule:
             raise InputError(f"{NEEDS_IDS}; give ids=")
         seen = feeds(table, self.columns, self._width)
         columns = self._columns_of(seen)
-        if ids is None:
-            ids = np.zeros(len(columns), dtype=np.int64)
-            drawn = np.flatnonzero(columns.max(axis=1, initial=0.0) < 1.0)
-            if fresh is None and self.rule.key is not None:
-                ids[drawn] = record_ids(
-                    {name: each[drawn] for name, each in seen.items()}, self.rule.key
-                )
+
+        def record(drawn: NDArray[np.intp]) -> NDArray[np.int64]:
+            cells = {name: each[drawn] for name, each in seen.items()}
+            return record_ids(cells, str(self.rule.key))
+
         try:
-            return self.rule.draw(columns, ids, fresh), columns
+            return self.rule.draw(columns, ids, fresh, record), columns
         except ValueError as error:
             raise InputError(str(error)) from None
 
