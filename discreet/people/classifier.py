@@ -78,6 +78,7 @@ from discreet.people.secrets import (
 from discreet.people.tables import guesses_like
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
+from discreet.problems.frames import Codes
 
 _LISTED = 6  # largest number of groups that a statement lists
 
@@ -546,13 +547,13 @@ class PrivateClassifier(TwoClassifiers):
         """
         table = self._fitted_table(X)
         columns = self.rule_.predict_proba(*self._probabilities(table))
-        if ids is None:
-            if self.needs_ids:
-                warnings.warn(f"{NEEDS_IDS}; give ids=", stacklevel=2)
-            ids = np.zeros(len(columns), dtype=np.int64)
-            if (drawn := np.flatnonzero(columns.max(axis=1) < 1.0)).size:
-                ids[drawn] = self._ids(take_rows(table, drawn))
-        return guesses_like(X, self.classes_[self.rule_.draw(columns, ids)])
+        if ids is None and self.needs_ids:
+            warnings.warn(f"{NEEDS_IDS}; give ids=", stacklevel=2)
+
+        def record(drawn: Codes) -> Any:
+            return self._ids(take_rows(table, drawn))
+
+        return guesses_like(X, self.classes_[self.rule_.draw(columns, ids, None, record)])
 
     @property
     def needs_ids(self) -> bool:

@@ -324,22 +324,29 @@ class Rule:
         self, p_y: Any, p_x: Any, ids: Any = None, fresh: np.random.Generator | None = None
     ) -> np.ndarray:
         """Return the positions of the guesses in `guesses`."""
-        return self.draw(self.predict_proba(p_y, p_x), ids, fresh, (p_y, p_x))
+        if fresh is None and ids is None and self.needs_ids:
+            raise ValueError(f"{NEEDS_IDS}; give ids=")
+
+        def record(drawn: np.ndarray) -> np.ndarray:
+            return np.hstack([np.asarray(each)[drawn] for each in (p_y, p_x)]) + 0.0
+
+        return self.draw(self.predict_proba(p_y, p_x), ids, fresh, record)
 
     def draw(
-        self, columns: np.ndarray, ids: Any, fresh: Any = None, record: tuple[Any, ...] = ()
+        self,
+        columns: np.ndarray,
+        ids: Any,
+        fresh: Any,
+        record: Callable[[np.ndarray], np.ndarray],
     ) -> np.ndarray:
         """Return the positions drawn from columns [people, guesses]; without ids, coins are tossed
-        by the numbers of the record.
+        by the records of the people drawn.
         """
-
         if fresh is None and self.key is None and self.draws:
             raise ValueError(
                 "the rule draws guesses by coins, and their key is not known; give key= when it is "
                 f"loaded, set {VARIABLE}, or put the key file back that was written with it"
             )
-        if fresh is None and ids is None and self.needs_ids:
-            raise ValueError(f"{NEEDS_IDS}; give ids=")
         if ids is not None and np.shape(ids) != columns.shape[:1]:
             raise ValueError(
                 f"ids has shape {list(np.shape(ids))}; give one id for each of "
@@ -350,8 +357,7 @@ class Rule:
             if fresh is not None:
                 return fresh.random(drawn.size)
             if ids is None:
-                known = np.hstack([np.asarray(each)[drawn] for each in record]) + 0.0
-                return coins(known, str(self.key))
+                return coins(record(drawn), str(self.key))
             known = np.asarray(ids)
             if known.dtype.kind == "U":  # which drops zeros at the end of a text
                 known = np.asarray(ids, dtype=object)

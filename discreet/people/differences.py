@@ -10,15 +10,18 @@ Lloyd).
 
 The approximate limit increases with the first count and decreases with the second, so the chance
 decreases with w and increases with v. The interval of w is cut into pieces, and in a piece the
-chance is largest for its least w and the largest v. The first group is the one whose rate is known
-better; if that is the second, misses take the place of hits.
+chance is largest for its least w and the largest v. The first group is the larger one: if that is
+the second, misses take the place of hits. Which one it is must not depend on the guesses, or both
+rates would need an interval.
 
 Source: docs/theory.md, section 23; P. Kabaila, C. J. Lloyd, Tight upper confidence limits from
-discrete data, Australian Journal of Statistics 39 (1997) 193–204; R. L. Berger, D. D. Boos, P values
-maximized over a confidence set for the nuisance parameter, JASA 89 (1994) 1012–1016.
+discrete data, Australian Journal of Statistics 39 (1997) 193–204; R. L. Berger, D. D. Boos, P
+values maximized over a confidence set for the nuisance parameter, JASA 89 (1994).
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +43,9 @@ def largest_difference(hits: Array, people: Array, level: float) -> float:
     """
     if not people.all():
         return 1.0  # nothing is known about the rate of a group that no one has
-    near = _Ordering(people.T, level).limit(*hits.T)
+    first, second = (hits / people).T
     found = 0.0
-    for place in np.argsort(-near):  # the others are compared with the largest limit so far
+    for place in np.argsort(second - first):  # each is compared with the largest limit so far
         found = max(found, difference_limit(hits[place], people[place], level, found))
     return found
 
@@ -51,9 +54,7 @@ def difference_limit(hits: Array, people: Array, level: float, least: float = 0.
     """Return an upper limit of the difference of two rates, or `least` if it is larger; `hits` and
     `people` [2] are whole numbers.
     """
-    shown = (hits + 1.0) / (people + 2.0)
-    variance = shown * (1.0 - shown) / people
-    if variance[0] > variance[1]:  # the difference of the misses, in the opposite order
+    if people[0] < people[1]:  # the difference of the misses, in the opposite order
         people = people[::-1]
         hits = people - hits[::-1]
     ends = binomial_limits(hits[:1], people[:1], _OF_RATE * level)
@@ -70,8 +71,8 @@ def difference_limit(hits: Array, people: Array, level: float, least: float = 0.
         return least
     low = -1.0
     high = 1.0
-    near = float(test.order.limit(*hits))
-    deviation = float(test.order.deviation(*hits))
+    near = float(test.limit(*hits))
+    deviation = float(test.deviation(*hits))
     trials = [near + 0.25 * deviation, near - 0.25 * deviation]
     while high - low > _CLOSE * deviation:
         middle = trials.pop() if trials else 0.5 * (low + high)
@@ -86,45 +87,35 @@ def difference_limit(hits: Array, people: Array, level: float, least: float = 0.
     return high
 
 
-class _Ordering:
-    """The order of tables of two groups of so many people [2, ...]: an approximate upper limit of
-    the difference of their rates.
-    """
-
-    def __init__(self, people: Array, level: float) -> None:
-        self.people = people
-        self.quantile = _quantile_above(level)
-
-    def deviation(self, first: Array, second: Array) -> Array:
-        """Return the standard error of the difference, where half the square of the quantile is
-        added to hits and misses: then the limit is monotone in both counts.
-        """
-        square = self.quantile**2
-        variance = np.zeros(())
-        for hits, people in zip((first, second), self.people, strict=True):
-            rate = (hits + 0.5 * square) / (people + square)
-            variance = variance + rate * (1.0 - rate) / people
-        return np.sqrt(variance)
-
-    def limit(self, first: Array, second: Array) -> Array:
-        """Return the approximate limit for these counts."""
-        difference = first / self.people[0] - second / self.people[1]
-        return difference + self.quantile * self.deviation(first, second)
-
-
 class _Test:
     """The test of two rates by the chance of a table whose approximate limit is not larger."""
 
     def __init__(self, hits: Array, people: Array, level: float, ends: tuple[float, float]) -> None:
         self.people, self.other_people = (int(each) for each in people)
-        self.order = _Ordering(people, level)
+        self.quantile = _quantile_above(level)
         self.level = (1.0 - _OF_RATE) * level
         self.first = _likely_counts(self.people, ends, _FAR * level)
-        self.needed = self._needed_counts(self.order.limit(*hits) + _TIED)
+        self.needed = self._needed_counts(self.limit(*hits) + _TIED)
         self.second = np.arange(self.needed[0], self.needed[-1] + 1.0)
         self.terms = self.first.size + self.second.size
 
-    def _needed_counts(self, limit: Array) -> Array:
+    def deviation(self, *counts: Any) -> Any:
+        """Return the standard error of the difference for these counts, where half the square of
+        the quantile is added to hits and misses: then the limit is monotone in both counts.
+        """
+        square = self.quantile**2
+        variance = 0.0
+        for hits, people in zip(counts, (self.people, self.other_people), strict=True):
+            rate = (hits + 0.5 * square) / (people + square)
+            variance = variance + rate * (1.0 - rate) / people
+        return variance**0.5
+
+    def limit(self, first: Any, second: Any) -> Any:
+        """Return the approximate limit for these counts."""
+        difference = first / self.people - second / self.other_people
+        return difference + self.quantile * self.deviation(first, second)
+
+    def _needed_counts(self, limit: float) -> Array:
         """Return, for each first count, the least second count with at most this approximate limit;
         one more than there are people if there is none.
         """
@@ -132,7 +123,7 @@ class _Test:
         high = np.full(self.first.size, self.other_people + 1.0)
         for _ in range(self.other_people.bit_length() + 1):
             middle = np.floor(0.5 * (low + high))
-            above = self.order.limit(self.first, np.minimum(middle, self.other_people)) > limit
+            above = self.limit(self.first, np.minimum(middle, self.other_people)) > limit
             low = np.where(above & (low < high), middle + 1.0, low)
             high = np.where(above, high, middle)
         return low

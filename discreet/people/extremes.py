@@ -111,10 +111,12 @@ def highest_of(measure: Measure, region: Region) -> float:
 
 def _highest(measure: Measure, region: Region) -> float:
     """An upper bound of what the measure compares with its level."""
-    level = measure.largest_level(region)
-    if region.people.size <= MOST_GROUPS:
-        level = min(level, _highest_by_corners(measure, region))
-    return level if region.odds is None else min(level, _highest_by_odds(measure, region))
+    bound = math.inf
+    if region.odds is not None:
+        bound = _highest_by_odds(measure, region)
+    if math.isinf(bound) and region.people.size <= MOST_GROUPS:  # never below that by odds
+        bound = _highest_by_corners(measure, region)
+    return min(bound, measure.largest_level(region))
 
 
 def _highest_by_odds(measure: Measure, region: Region) -> float:

@@ -43,6 +43,7 @@ RULE, GRAPH, CARD, CARD_DATA = NAMES = ("rule.json", "model.onnx", "card.html", 
 GRAPH_FORMAT = "discreet rule graph"
 GRAPH_VERSION = 1
 
+_BLOCK = 1 << 13  # number of records that are hashed at a time
 _TOGETHER = 1 << 15  # number of people that the graph processes at a time
 
 
@@ -262,15 +263,13 @@ class DeployedRule:
             raise InputError(f"{NEEDS_IDS}; give ids=")
         seen = feeds(table, self.columns, self._width)
         columns = self._columns_of(seen)
-        if ids is None:
-            ids = np.zeros(len(columns), dtype=np.int64)
-            drawn = np.flatnonzero(columns.max(axis=1, initial=0.0) < 1.0)
-            if fresh is None and self.rule.key is not None:
-                ids[drawn] = record_ids(
-                    {name: each[drawn] for name, each in seen.items()}, self.rule.key
-                )
+
+        def record(drawn: NDArray[np.intp]) -> NDArray[np.int64]:
+            cells = {name: each[drawn] for name, each in seen.items()}
+            return record_ids(cells, str(self.rule.key))
+
         try:
-            return self.rule.draw(columns, ids, fresh), columns
+            return self.rule.draw(columns, ids, fresh, record), columns
         except ValueError as error:
             raise InputError(str(error)) from None
 
@@ -302,13 +301,24 @@ def record_ids(seen: Mapping[str, NDArray[Any]], key: str) -> NDArray[np.int64]:
     A number is hashed as its double (with one zero and one NaN), a text by its own coin. So equal
     records have the same id in every process, whatever file or library holds them.
     """
+    people = len(next(iter(seen.values())))
+    if people > _BLOCK:  # fits into a cache
+        parts = range(0, people, _BLOCK)
+        return np.concatenate(
+            [
+                record_ids({name: each[k : k + _BLOCK] for name, each in seen.items()}, key)
+                for k in parts
+            ]
+        )
     words = [_words(each, key) for each in seen.values()]
     return (coins(np.hstack(words), key) * 2.0**53).astype(np.int64)
 
 
 def _words(cells: NDArray[Any], key: str) -> Array:
     if cells.dtype.kind == "f":
-        return np.where(np.isnan(cells), np.nan, cells + 0.0)
+        numbers = cells + 0.0
+        numbers[np.isnan(numbers)] = np.nan
+        return numbers
     texts = cells[:, 0].tolist()
     place = {text: k for k, text in enumerate(dict.fromkeys(texts))}
     index = np.array([place[text] for text in texts], dtype=np.intp)

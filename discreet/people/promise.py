@@ -228,23 +228,29 @@ def _beginning(
 ) -> int:
     """Return the rung whose diluted rule is expected to have the smallest error.
 
-    It searches in strides from the requested budget while this helps. If nothing helps, rules are
-    tried from the bottom.
+    It searches in strides from the requested budget while this helps. Below a rung that is expected
+    to need no lottery, errors only grow. If nothing helps, rules are tried from the bottom.
     """
 
-    def error(rung: int) -> float:
+    def expect(rung: int) -> tuple[float, float]:
+        """Return the expected error and the share of the lottery."""
         made = design(LADDER[rung])
-        return made.diluted_error(foresee(made).dilution(asked, made.towards))
+        lottery = foresee(made).dilution(asked, made.towards)
+        return made.diluted_error(lottery), lottery.share
 
     whole = int(np.searchsorted(LADDER[:-1], 1.0))
     rung = whole
-    least = error(rung)
+    least, lottery = expect(rung)
     if least >= design(LADDER[rung]).constant_error:
         return 0
-    for stride in (-_STRIDE, _STRIDE):  # usually the best is below the requested budget
-        while 0 <= rung + stride < len(LADDER) and (other := error(rung + stride)) < least:
-            rung, least = rung + stride, other
-        if rung != whole:
+    stride = -_STRIDE if lottery else _STRIDE
+    while 0 <= rung + stride < len(LADDER):
+        error, lottery = expect(rung + stride)
+        if error >= least:
+            break
+        rung += stride
+        least = error
+        if stride < 0 and not lottery:
             break
     return rung
 

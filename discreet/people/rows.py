@@ -154,6 +154,7 @@ def warnings_about(rows: Rows) -> list[str]:
 
 def is_measured(cells: NDArray[Any]) -> bool:
     """Return True if a column contains times, or numbers that are not all whole."""
-    return cells.dtype.kind in "Mm" or (
-        cells.dtype.kind == "f" and bool((np.floor(cells) < cells).any())
-    )
+    if cells.dtype.kind != "f":
+        return cells.dtype.kind in "Mm"
+    parts = (cells[:_FEW], cells)  # usually the first cells suffice
+    return any(bool((np.floor(each) < each).any()) for each in parts)
