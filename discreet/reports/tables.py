@@ -173,8 +173,8 @@ def _leaks(audited: Solution, secret: int, label: str) -> Table:
         if each.secret == secret
     ]
     caption = (
-        "Leaks are computed, right to rounding; the exact leakage is proven to be at most "
-        "what stands beside it."
+        "Leaks are computed, exact up to rounding; the true leakage is proven to be at most "
+        "the number next to it."
     )
     odds = audited.own_odds
     if odds is not None and odds.secret == secret:

@@ -442,6 +442,18 @@ def test_everything_is_reached_and_worked_by_keyboard(opened):
     } <= passed
 
 
+def test_a_column_without_a_value_is_left_out(opened):
+    heads = opened(ROWS).tab.locator("#ranking thead th").all_inner_texts()
+    assert "mutual information" in heads
+    assert not {"budget 0", "no constraint"} & set(heads)
+
+
+def test_sizes_that_nobody_varied_are_one_sentence(opened):
+    screen = opened(ROWS[:1])
+    assert screen.tab.locator("#growth .empty").count() == 1
+    assert screen.tab.locator("#growth h3").count() == 0
+
+
 def test_a_phone_is_wide_enough(opened):
     tab = opened(width=380).tab
     assert tab.evaluate("document.documentElement.scrollWidth") <= 380
