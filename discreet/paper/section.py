@@ -107,7 +107,8 @@ def page(study: PaperStudy) -> str:
         Section("Cost of perfect privacy", [_UTILITY.format(better, len(study.sensors)), utility]),
         Section("Beyond the paper: every budget", [_CURVES, curves]),
         Section(
-            "Beyond the paper: the shape of the curves", [_SHAPES, shapes, _fold_table("Every solved budget", records["curves"])]
+            "Beyond the paper: the shape of the curves",
+            [_SHAPES, shapes, _fold_table("Every solved budget", records["curves"])],
         ),
         Section("Settings", [Facts("", settings)]),
     ]

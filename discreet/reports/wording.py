@@ -125,10 +125,10 @@ def shared(count: int, total: int, compared: int, executors: Sequence[str], host
     """State how many attempts were shared, and how many of their times are compared."""
     where = f"{', '.join(executors)}, {hosts} host{'s' * (hosts != 1)}"
     return (
-        f"{count} of {total} attempts may have run beside other work ({where}). Times of "
+        f"{count} of {total} attempts may have run next to other work ({where}). Times of "
         f"{compared} of them are compared: "
-        "those whose control stayed within 5 % of its median over attempts that ran alone, or "
-        "over all where none did."
+        "those whose control stayed within 5 % of its median over attempts without other work, "
+        "or over all attempts if there always was some."
     )
 
 

@@ -341,11 +341,9 @@ def still(states: Sequence[State]) -> str:
 
 
 ALT = (
-    "The best rule for the paper's sensor at three budgets. When the guess may reveal nothing about "
-    "X, measurements far to "
-    "the right are guessed 0 against the evidence, and in one bin the guess is drawn; with more "
-    "budget that region moves "
-    "away and fewer guesses are wrong."
+    "The best rule for the paper's sensor at three budgets. When the guess may reveal nothing "
+    "about X, measurements far to the right are guessed 0 against the evidence, and in one bin the "
+    "guess is drawn; with more budget that region moves away and fewer guesses are wrong."
 )
 
 

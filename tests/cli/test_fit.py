@@ -146,7 +146,7 @@ def test_parquet_goes_in_and_out(place, tmp_path):
 def test_people_are_read_some_at_a_time_and_an_interruption_leaves_nothing(
     place, tmp_path, monkeypatch, ending
 ):
-    """What is written is what one reading of all people gives."""
+    """The file contains what one reading of all people gives."""
     from discreet.files import tables
     from discreet.files.tables import read_table
     from discreet.people.folder import DeployedRule
@@ -384,12 +384,12 @@ def test_a_group_that_nobody_named_belongs_to_the_rare_ones(place, tmp_path, hid
     assert len(record["groups"]) == (3 if hide == "--hide sex" else 5)
     assert not {"u", "v", "w"} & {*record["groups"]}
     assert sum(map(sum, record["table"])) == pytest.approx(600)
-    # Each of several columns has its own values, as nobody joined them.
+    # Each of several columns has its own values, since they were not joined.
     assert [len(each["groups"]) for each in record.get("secrets", {}).values()] in ([], [5, 2])
 
 
 def test_people_to_whom_nothing_was_promised_break_no_promise(place, tmp_path):
-    """A third group, all of whom are old, is no part of a promise about f and m."""
+    """A third group, all of whom are old, is not part of a promise about f and m."""
     text = (place / "others.csv").read_text(encoding="utf-8")
     table = tmp_path / "others.csv"
     strangers = [f"{900 + k},79,cook,x,{k % 2},high" for k in range(300)]
