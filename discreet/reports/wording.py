@@ -137,11 +137,11 @@ def noise(floor: float | None) -> str:
     means that no trial was repeated.
     """
     if floor is None or math.isnan(floor):
-        return "No trial was repeated: how much of a difference is noise is not known."
+        return "No trial was repeated, so it is not known how much of a difference is noise."
     test = "(95th percentile of an A/A test)"
     return (
         f"Repeats of one trial differ by a factor of up to {floor:.3g} {test}: smaller "
-        "differences say nothing."
+        "differences are not significant."
     )
 
 

@@ -109,7 +109,7 @@ def test_predict_guesses_for_everybody_in_their_order(place, tmp_path):
 def test_predict_needs_ids_for_a_lottery_and_the_key_for_coins(place, tmp_path, monkeypatch):
     asked = f"predict {place / 'rule'} {place / 'others.csv'}"
     said = refused(asked)
-    assert "who a person is has to decide the coin" in said
+    assert "the coin must depend on the person's id" in said
     assert "give --id COLUMN" in said
     done(f"{asked} --fresh")
     printed = run(f"{asked} --id customer").stdout
@@ -311,6 +311,18 @@ def test_what_is_no_rule_or_lacks_a_column_is_refused(place, tmp_path):
     less.write_text("age,sex\n30,f\n", encoding="utf-8")
     assert "no column 'job', which the rule reads" in refused(f"predict {place / 'rule'} {less}")
     assert "no column 'custom'" in refused(f"predict {place / 'rule'} {people} --id custom")
+
+
+@pytest.mark.parametrize(
+    "asked", ["predict RULE FILE --id customer", "evaluate RULE FILE --truth income"]
+)
+@pytest.mark.parametrize("lines", [0, 1])
+def test_a_table_without_people_is_refused(place, tmp_path, asked, lines):
+    empty = tmp_path / "empty.csv"
+    text = (place / "people.csv").read_text(encoding="utf-8").splitlines()
+    empty.write_text("\n".join(text[:lines]), encoding="utf-8")
+    line = asked.replace("RULE", str(place / "rule")).replace("FILE", str(empty))
+    assert f"{empty} has no people" in refused(line)
 
 
 def test_what_is_not_installed_is_said_before_anything_is_fitted(place, tmp_path, monkeypatch):
