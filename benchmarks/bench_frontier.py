@@ -63,7 +63,7 @@ class _Curves:
 
 
 class Frontier(_Curves):
-    """Seconds and memory of a whole curve."""
+    """Seconds and memory."""
 
     def setup(self, backend: str, bins: int) -> None:
         """Build the model, or skip."""
@@ -108,7 +108,7 @@ class FrontierAnswers(_Curves):
         return self.summary["points_over_budget"]
 
     def track_points(self, folder: str, backend: str, bins: int) -> float:
-        """Return the number of budgets solved."""
+        """Budgets solved."""
         return self.summary["points"]
 
     track_width_over_target.unit = "× target"  # type: ignore[attr-defined]

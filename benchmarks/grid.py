@@ -4,7 +4,7 @@ the answer.
 A suite states sizes, and the instance of a size (`problem`). Its benchmarks are in three classes,
 because asv prepares all benchmarks of a class in the same way, and preparation is not timed:
 
-    Steps     time_lower, time_solve_cpu: reducing and lowering; only the solver, on a problem
+    Steps     time_lower, time_solve_cpu: reducing and lowering; the solver alone, on a problem
               lowered afresh for every sample, in seconds of the processor
     Answers   time_certify, track_gap_over_target, track_leakage_over_budget: of one answer, which
               the first of the three computes during preparation and keeps in a folder that asv
@@ -54,7 +54,7 @@ BACKENDS = reach.backends()
 """Every backend for arrays, of the project and of other packages."""
 
 CONSTRAINED = reach.backends(*reach.LINEAR)
-"""The backends that serve positive budgets of mutual information."""
+"""Those that serve positive budgets of mutual information."""
 
 
 class Grid(ABC):
@@ -164,7 +164,7 @@ class Memory(Grid):
         """The reference: interpreter, libraries and the instance, before anything is lowered."""
 
     def peakmem_solve(self, backend: str, size: Any) -> None:
-        """Lift an answer, after lowering and solving."""
+        """The same after lowering and solving."""
         self.solver.solve(self.lower(), self.options)
 
 
