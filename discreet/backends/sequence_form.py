@@ -395,7 +395,7 @@ class _InteriorPoint:
         most = 0 if self._precision.unresolved else self._options.max_iterations or _STEPS
         point = self._start()
         while rounds < most and (rounds == 0 or time.perf_counter() < deadline):
-            if (self._narrow and (self._kept or waiting > 2)) or waiting > 15:
+            if (self._narrow and (self._has_private_answer or waiting > 2)) or waiting > 15:
                 break
             before = self._upper - self._lower
             complementarity = point.complementarity
@@ -456,7 +456,7 @@ class _InteriorPoint:
         )
 
     @property
-    def _kept(self) -> bool:
+    def _has_private_answer(self) -> bool:
         return self._best is not None and self._best.leakage <= 0.5 * (
             self._model.budget + self._problem.budget
         )

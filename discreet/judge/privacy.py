@@ -122,13 +122,13 @@ class Moves:
             name: np.concatenate([getattr(moves, name) for moves in found], axis=-1)
             for name in _EACH
         }
-        return replace(found[0], **each)._spanning()
+        return replace(found[0], **each)._select_spanning()
 
     def chosen(self, which: Any) -> Moves:
         """Return some of the moves, by index or mask."""
         return replace(self, **{name: getattr(self, name)[..., which] for name in _EACH})
 
-    def _spanning(self) -> Moves:
+    def _select_spanning(self) -> Moves:
         """Select 2(n − 1) moves for each guess, twice as many independent ones as needed, in the
         order of their effect.
         """
@@ -307,7 +307,7 @@ def _exactly_private(
     least_total = 1.0 - 2.0 * TOTAL_TOLERANCE
     rise = float((bounds * made.room + SMALLEST) @ made.cost) * _SPARE / least_total
     shaken = max(
-        [_shaken(group, made, bounds) for group in groups if not group.perfect], default=0.0
+        [_change_bound(group, made, bounds) for group in groups if not group.perfect], default=0.0
     )
     return Privacy(0.0, rise + 2.0 * SMALLEST * int(np.count_nonzero(made.cost)), made, shaken)
 
@@ -353,7 +353,7 @@ def _equations(
     return matrix, apart.take(guesses, axis=0).take(values, axis=1).ravel() * _SPARE
 
 
-def _shaken(group: Group, moves: Moves, bounds: Array) -> float:
+def _change_bound(group: Group, moves: Moves, bounds: Array) -> float:
     """Return an upper bound of the relative change of any entry of the law under moves within the
     bounds.
     """

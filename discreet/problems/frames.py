@@ -81,7 +81,7 @@ class Values:
             ) from None
         return list(place), index
 
-    def _told(self, about: Sequence[Any], dtype: Any) -> NDArray[Any]:
+    def _for_people(self, about: Sequence[Any], dtype: Any) -> NDArray[Any]:
         """Return, for each person, the property of their distinct entry."""
         return np.array(about, dtype=dtype)[self._distinct[1]]
 
@@ -90,7 +90,7 @@ class Values:
         """A mask of the missing entries [people]."""
         if self._numeric:
             return np.asarray(self.raw != self.raw)
-        return self._told([is_missing(value) for value in self._distinct[0]], bool)
+        return self._for_people([is_missing(value) for value in self._distinct[0]], bool)
 
     @cached_property
     def _present(self) -> list[Any]:
@@ -112,7 +112,7 @@ class Values:
         ):
             return None
         try:
-            return self._told(
+            return self._for_people(
                 [np.nan if is_missing(value) else float(value) for value in self._distinct[0]],
                 np.float64,
             )
@@ -227,7 +227,7 @@ class Values:
             absent if is_missing(value) else place.get(plain(value), UNKNOWN)
             for value in self._distinct[0]
         ]
-        return self._told(each, np.intp)
+        return self._for_people(each, np.intp)
 
 
 def in_order(values: Iterable[Any]) -> list[Any]:

@@ -453,9 +453,9 @@ class Problem(Constrained):
         """Return the joint law of (X, Ŷ) under an estimator [m, N]; InputError for several
         constraints and conditional measures.
         """
-        return self._only(self.law(estimator))
+        return self._single_law(self.law(estimator))
 
-    def _only(self, law: Law) -> OutputLaw:
+    def _single_law(self, law: Law) -> OutputLaw:
         if len(law.groups) != 1 or law.measures[0].conditional:
             raise InputError(
                 "this problem has no single law of X and the guess; use problem.law, which has "

@@ -192,10 +192,12 @@ def _linear_ticks(ends: Range) -> list[Tick]:
     )
     first = math.ceil(ends[0] / step - 1e-9)
     places = [k * step for k in range(first, math.floor(ends[1] / step + 1e-9) + 1)]
-    return [(place, words) for place, words in zip(places, _alike(places, step), strict=True)]
+    return [
+        (place, words) for place, words in zip(places, _format_alike(places, step), strict=True)
+    ]
 
 
-def _alike(places: Sequence[float], step: float) -> list[str]:
+def _format_alike(places: Sequence[float], step: float) -> list[str]:
     """The same number of decimals, or the same power of ten, for all."""
     largest = max(abs(place) for place in places)
     if largest == 0.0 or 1e-3 <= largest < 1e5:

@@ -156,11 +156,13 @@ class EntropicStep:
                     break
             else:
                 high = at
-            at = _inside(at + (target - value) / slope if slope > 0.0 else math.inf, at, low, high)
+            at = _clip_to_bracket(
+                at + (target - value) / slope if slope > 0.0 else math.inf, at, low, high
+            )
         return math.exp(low) if low > -math.inf else math.exp(at)
 
 
-def _inside(proposal: float, at: float, low: float, high: float) -> float:
+def _clip_to_bracket(proposal: float, at: float, low: float, high: float) -> float:
     """Return the proposal, at most 2 away, if it lies inside the bracket; otherwise a step of 2 or
     the midpoint.
     """

@@ -142,7 +142,7 @@ class _Search:
         """Whether the bracket is within the gap, or hardly wider than the accuracy of the functions
         makes it.
         """
-        return self._unexplained(self.allowance) <= max(self.gap, 0.1 * self.leak_allowance)
+        return self._width_beyond(self.allowance) <= max(self.gap, 0.1 * self.leak_allowance)
 
     @property
     def explained(self) -> bool:
@@ -152,9 +152,9 @@ class _Search:
         law = self.rule.output_law(self.problem)
         hidden = self.multiplier * (self.problem.budget - aim_within(self.problem, law))
         charged = self.allowance + (hidden if math.isfinite(hidden) else 0.0)
-        return self._unexplained(charged) <= max(self.precision.gap, 0.1 * self.leak_allowance)
+        return self._width_beyond(charged) <= max(self.precision.gap, 0.1 * self.leak_allowance)
 
-    def _unexplained(self, charged: float) -> float:
+    def _width_beyond(self, charged: float) -> float:
         """The relative width of the bracket beyond what is charged."""
         return self.width - charged / max(self.upper, NEGLIGIBLE)
 

@@ -129,13 +129,13 @@ class DaskBlocks:
 
         visit = delayed(_visit_part, pure=False)
         join = delayed(_join_parts, pure=False)
-        parts = [visit(part, *told, work, merge) for part, told in self._told(given)]
+        parts = [visit(part, *told, work, merge) for part, told in self._parts_to_visit(given)]
         while len(parts) > FAN:
             parts = [join(parts[at : at + FAN], merge) for at in range(0, len(parts), FAN)]
         nodes: list[Node[Found]] = _join_parts(dask.compute(*parts, optimize_graph=False), merge)
         return merge_nodes(nodes, merge)
 
-    def _told(
+    def _parts_to_visit(
         self, given: Mapping[int, Any] | None
     ) -> Iterator[tuple[_Delayed, tuple[int, Mapping[int, Any] | None]]]:
         """Yield the parts to visit, each with the number of its first visited chunk and the entries

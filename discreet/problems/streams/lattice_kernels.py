@@ -74,7 +74,7 @@ class Tables:
     share: Array
 
     @cached_property
-    def _below(self) -> list[Index]:
+    def _ways_to_distribute(self) -> list[Index]:
         """For p = 0 … K − 1 parts, the numbers of ways to distribute t = 0 … M among them."""
         largest = self.sensors
         return [
@@ -93,7 +93,7 @@ class Tables:
         left = np.full(ranks.size, self.sensors, dtype=np.int64)
         rank = ranks.astype(np.int64)
         for k in range(self.bins - 2):
-            ways = self._below[self.bins - 1 - k]
+            ways = self._ways_to_distribute[self.bins - 1 - k]
             # The least remainder for which the rank is below the number of ways.
             rest = np.searchsorted(ways, ways[left] - rank)
             row[:, k] = left - rest
