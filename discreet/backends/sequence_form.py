@@ -52,7 +52,7 @@ _LARGEST = 1 << 20
 """Largest number of entries in the blocks of a Newton system: several seconds per step."""
 
 _STEPS = 150
-"""Of the interior point: chains that are nearly deterministic take up to 130, most twenty."""
+"""Largest number of interior-point steps: nearly deterministic chains take up to 130, most 20."""
 
 _SELDOM = (2.0**-12, Precision.unseen)
 """Masses below which sequences of guesses are treated as rare; each is tried, and the best bound

@@ -220,8 +220,8 @@ class AskedProblem:
     """A problem under one budget.
 
     spec      as typed: a catalog name with parameters, a file or a table
-    fraction  of the Bayes rule's leakage, where nobody gave a budget; None: the budget is the given
-              one, or that of the file
+    fraction  of the Bayes rule's leakage, if no budget was given; None: the budget is the given
+              one, or the file's
     """
 
     spec: str

@@ -1,6 +1,6 @@
 """Figures as data: what is drawn, apart from how, which `plane` decides.
 
-Series differ by tone, dash and marker, never by colour alone. Tones are six colours that
+Series differ by tone, dash and marker, never only by colour. Tones are six colours that
 colour-blind people can tell apart, each with a lighter version for dark backgrounds.
 
 Source of the colours: M. Okabe, K. Ito, "Color Universal Design" (2008), darkened or lightened for
@@ -40,7 +40,7 @@ class Series:
     behind  numbers of the attempts behind the points, by which a page shows, hides and explains
             them
     hollow  marks are outlines
-    sizes   radii of the marks; all alike without them
+    sizes   radii of the marks; equal without them
     """
 
     label: str
@@ -79,7 +79,7 @@ class Figure:
     who cannot see it.
 
     categories   words under the places 0, 1, 2, ... of the x axis, instead of numbers
-    rows         words beside the places 0, 1, 2, ... of the y axis, from the top, instead of
+    rows         words next to the places 0, 1, 2, ... of the y axis, from the top, instead of
                  numbers
     y_range      ends of the y axis; None: what the series need
     zone_from    the x from which on the ground is shaded
@@ -198,7 +198,7 @@ def _linear_ticks(ends: Range) -> list[Tick]:
 
 
 def _format_alike(places: Sequence[float], step: float) -> list[str]:
-    """The same number of decimals, or the same power of ten, for all."""
+    """Format all places with one number of decimals, or one power of ten."""
     largest = max(abs(place) for place in places)
     if largest == 0.0 or 1e-3 <= largest < 1e5:
         decimals = max(0, -math.floor(math.log10(step) + 1e-9))

@@ -34,10 +34,9 @@ def document(
     brand: str = "discreet",
     script: str = "",
 ) -> str:
-    """A whole page.
+    """Return a whole page as HTML.
 
-    Lead, body and footer are HTML. Without a script the page has none, and its theme is that of the
-    system.
+    Lead, body and footer are HTML. Without a script the page has none, and its theme is the system's.
     """
     light, dark = (
         "".join(f"--t{k}:{colour};" for k, colour in enumerate(each)) for each in (LIGHT, DARK)

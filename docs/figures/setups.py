@@ -92,7 +92,7 @@ def sources(y: float, private: str, public: str) -> Pieces:
 def one_sensor() -> tuple[float, Pieces, str]:
     """The paper's sensor, its four densities, and the rule."""
     pieces = [
-        *sources(42.0, "is somebody home? 0.7, 0.3", "is it heated? 0.5, 0.5"),
+        *sources(42.0, "is someone home? 0.7, 0.3", "is it heated? 0.5, 0.5"),
         *arrow((0.27 * WIDTH, 71.0), (0.4 * WIDTH, 108.0), tone=PRIVATE),
         *arrow((0.73 * WIDTH, 71.0), (0.6 * WIDTH, 108.0), tone=PUBLIC),
         *said(0.31 * WIDTH, 98.0, "× 0.4", anchor="end"),

@@ -160,7 +160,7 @@ class _Search:
 
     @property
     def leak_allowance(self) -> float:
-        """By how much inexact masses widen a bracket at budget 0, relative to its upper end."""
+        """The widening of a bracket at budget 0 by inexact masses, relative to its upper end."""
         return self.within * self._price / max(self.upper, NEGLIGIBLE)
 
     @property

@@ -16,8 +16,8 @@ square system of the ties (`vertex`). Then it corrects what is wrong:
 For linear measures of leakage the vertex comes from a small linear program instead (`program`).
 
 The first active set comes from an interior estimator, in which a guess is active if its probability
-exceeds its reduced loss. If more outcomes are undecided than an optimum needs, it comes from the
-tilt alone, which then moves from tie to tie.
+exceeds its reduced loss. If more outcomes are undecided than an optimum needs, it comes only
+from the tilt, which then moves from tie to tie.
 
 Source: discreet, docs/theory.md (at most (m − 1) n ties; the crossover). Many labels that change
 along one direction: I. Maros, "A generalized dual phase-2 simplex algorithm", European Journal of

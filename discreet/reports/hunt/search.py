@@ -126,7 +126,7 @@ class Progress:
 
     @property
     def counts(self) -> dict[str, Any]:
-        """The numbers by name."""
+        """Return the counts by name."""
         return chosen(self, COUNTS)
 
 
