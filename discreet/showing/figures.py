@@ -124,7 +124,10 @@ class Figure:
         if self.zone_from is not None:
             values += [self.zone_from, 10.0 * self.zone_from]
         ends = extent(values, self.log_x, padded=bool(self.rows))
-        return ends, ticks(ends, self.log_x)
+        marks = ticks(ends, self.log_x)
+        if not self.log_x and all(float(value).is_integer() for value in values):
+            marks = _whole_ticks(marks)
+        return ends, marks
 
     def y_axis(self) -> tuple[Range, list[Tick]]:
         """Ends and ticks of the y axis."""
@@ -195,6 +198,14 @@ def _linear_ticks(ends: Range) -> list[Tick]:
     return [
         (place, words) for place, words in zip(places, _format_alike(places, step), strict=True)
     ]
+
+
+def _whole_ticks(marks: Sequence[Tick]) -> list[Tick]:
+    """The ticks at whole numbers, for axes that count, such as sensors."""
+    places = [place for place, _ in marks if abs(place - round(place)) < 1e-9]
+    if len(places) == len(marks):
+        return [*marks]
+    return [(place, f"{place:.0f}") for place in places]
 
 
 def _format_alike(places: Sequence[float], step: float) -> list[str]:
