@@ -244,7 +244,7 @@ def _cones(lowered: Any) -> dict[str, Any]:
     }
 
 
-def _cone_data(lowered: Any) -> dict[str, Any]:
+def _compiled(lowered: Any) -> dict[str, Any]:
     """Return the data that cvxpy passes to the solver of the backend `conic`."""
     data = lowered.model.get_problem_data(solver=lowered.solver.upper())[0]
     dims = data["dims"]
@@ -287,9 +287,9 @@ _RECIPES: Mapping[str, _Recipe] = {
     "glop": ("ortools", _MODEL, _GLOP, _linear),
     "pdlp": ("ortools", f"{_PARAMETERS}\nfrom ortools.pdlp.python import pdlp", _PDLP, _linear),
     "clarabel": ("clarabel", "import clarabel", _CLARABEL, _cones),
-    "cvxpy clarabel": ("clarabel", "import clarabel", _CLARABEL, _cone_data),
-    "cvxpy scs": ("scs", "import scs", _SCS, _cone_data),
-    "cvxpy ecos": ("ecos", "import ecos", _ECOS, _cone_data),
+    "cvxpy clarabel": ("clarabel", "import clarabel", _CLARABEL, _compiled),
+    "cvxpy scs": ("scs", "import scs", _SCS, _compiled),
+    "cvxpy ecos": ("ecos", "import ecos", _ECOS, _compiled),
 }
 """Backend -> library, its imports, the call of the solver, and the function that makes its data."""
 
