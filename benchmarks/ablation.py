@@ -5,11 +5,11 @@ work is done again.
 
 It prints counts, and times of linear measures, of tilts of many entries and of the last part:
 
-- the interior point alone, without crossover: iterations, and instances that do not reach 1e-9
+- only the interior point, without crossover: iterations, and instances that do not reach 1e-9
   within a hundred of them;
 - the crossover: from how many iterates of the interior point it reaches the optimum, how many
   iterates come before the first of these, for how many instances it never does, and from how many
-  tilts alone it finds the vertex;
+  only the tilts it finds the vertex;
 - linear measures: programs that sifting solves from the interior point and from no tilt, with
   shares of outcomes that need no row and without, all at once or next to the tilt of few, of which
   some or all are in the program, and vertices found;

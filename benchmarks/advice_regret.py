@@ -6,8 +6,8 @@ that are timed here.
     with the package; seconds
     python benchmarks/advice_regret.py --live     # fresh instances, every backend timed in turn
 
-Regret is the time of the advised option divided by that of the fastest certified one. A factor that
-an A/A comparison of the same repeats also shows counts as 1. Required: median ≤ 1.05, 95th
+Regret is the time of the advised option divided by the time of the fastest certified one. A factor
+that an A/A comparison of the same repeats also shows counts as 1. Required: median ≤ 1.05, 95th
 percentile ≤ 2, and every advised option certified. Exits with 1 otherwise.
 """
 
@@ -74,7 +74,7 @@ class Live:
 
     @property
     def best(self) -> str:
-        """The fastest certified option."""
+        """Return the label of the fastest certified option."""
         return min(self.seconds, key=lambda label: self.seconds[label])
 
     @property
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--live", action="store_true", help="only the fresh instances")
     parser.add_argument(
-        "--limit", type=int, default=len(FRESH), help="only so many of the fresh entries"
+        "--limit", type=int, default=len(FRESH), help="number of fresh entries to use"
     )
     chosen = parser.parse_args(arguments)
     both = not (chosen.held_out or chosen.live)

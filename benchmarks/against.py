@@ -124,7 +124,7 @@ def better(*turns: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 def main() -> None:
-    """Print the comparison."""
+    """Print the comparison of both checkouts."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("other", type=Path, help="a checkout of another commit")
     parser.add_argument("--study", default="default", help="a shipped study or a file")
@@ -134,7 +134,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="take tasks with this text in their titles")
     given = parser.parse_args()
     if not (given.other / "discreet").is_dir():
-        parser.error(f"{given.other} is no checkout of discreet")
+        parser.error(f"{given.other} is not a checkout of discreet")
     wanted = list(tasks(given.study, given.largest, given.only))
     if not wanted:
         parser.error(

@@ -22,11 +22,11 @@ class Start:
         _run("-c", "import numpy")
 
     def time_import(self) -> None:
-        """`import discreet`."""
+        """Run `import discreet` in a new process."""
         _run("-c", "import discreet")
 
     def time_help(self) -> None:
-        """`discreet --help`."""
+        """Run `discreet --help` in a new process."""
         _run("-m", "discreet", "--help")
 
     def time_solve_four_bins(self) -> None:
@@ -40,7 +40,7 @@ class StartMemory:
     unit = "bytes"
 
     def track_numpy(self) -> int:
-        """The yardstick: `import numpy`."""
+        """Measure `import numpy`, the yardstick."""
         return _peak("import numpy")
 
     def track_import(self) -> int:

@@ -4,7 +4,7 @@
     .venv/bin/python benchmarks/by_measure.py --against OTHER_TREE --reference
     discreet/reports/reference/measures.csv.gz
 
-It takes 7 to 8 minutes on two cores: leave the machine alone meanwhile. OTHER_TREE is a checkout of
+It takes 7 to 8 minutes on two cores; run nothing else meanwhile. OTHER_TREE is a checkout of
 a commit from before measures; without it that part is left out. `--quick` tries everything in
 small, `--only PART` measures some parts, and `--out STEM` writes elsewhere. The parts have
 processes of their own:
@@ -21,11 +21,11 @@ processes of their own:
     against   `tilt` under mutual information against another checkout, as `benchmarks/against.py`
               does it
 
-The folder `leakages` holds the parts (`study`, `cases`) and the page (`report`). What a backend
-does not serve is a row that says so. The rows of the study go to `--reference FILE.csv.gz` too,
-from which `discreet advise` reads them.
+The folder `leakages` holds the parts (`study`, `cases`) and the page (`report`). A problem that
+a backend does not serve has a row with that status. The rows of the study are also written to
+`--reference FILE.csv.gz`, from which `discreet advise` reads them.
 
-It is no suite of asv: its rows compare times within one run.
+It is not a suite of asv: its rows compare times within one run.
 """
 
 import sys

@@ -17,7 +17,7 @@ folder `campaigns` holds:
     report      Markdown and CSV
     main        the command line, and the processes
 
-It is no suite of asv: it takes minutes to hours.
+It is not a suite of asv: it takes minutes to hours.
 """
 
 import sys

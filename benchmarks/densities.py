@@ -428,7 +428,7 @@ class Draw:
         return (self.power(*ranges[name]),) if name in ranges else ()
 
     def law(self, name: str) -> Any:
-        """A frozen distribution."""
+        """Return the distribution with its parameters fixed."""
         shapes = self.shapes(name)
         location = float(self.rng.choice([0.0, self.rng.normal()]))
         scale = float(self.rng.choice([1.0, self.power(-0.7, 0.7)]))

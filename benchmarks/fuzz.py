@@ -14,7 +14,7 @@ options   whole command lines; solving stays in this process, so compare, crossc
           are left out
 
 An input is a valid one of which one to three things are spoiled. It depends on the door, the seed
-and its number alone: `--show npz:17` runs one again and prints what happens.
+and its number: `--show npz:17` runs one again and prints what happens.
 
 A finding is: an exception that the reference does not name (a traceback, on the command line), a
 message of several lines or over 1000 characters, a warning, more than 10 s of processor time, or

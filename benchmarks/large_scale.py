@@ -16,7 +16,7 @@ rows. The folder `large` holds:
     report    Markdown, CSV and SVG
     main      the command line, and the processes
 
-It is no suite of asv: it takes minutes, and its rows compare times within one run.
+It is not a suite of asv: it takes minutes, and its rows compare times within one run.
 """
 
 import sys

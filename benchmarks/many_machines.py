@@ -8,7 +8,7 @@ The paper's single sensor with N bins, ε = 0.01, is made twice: in arrays of th
 function of the first and the last bin on the workers of a `LocalCluster` of two processes with a
 thread each. Solves alternate. The answers must agree bit for bit.
 
-Wall times of a machine that others use say little, so processor seconds are shown beside them: all
+Wall times of a machine that others use mean little, so processor seconds are shown next to them: all
 of them, and those on the *critical path*, which are those of this process (solver, client and
 scheduler) and of the busier worker.
 
@@ -18,10 +18,10 @@ parts of N outcomes on W workers, of one thread each, takes
     l + P h + ⌈P / W⌉ (w + c N / P)      seconds
 
 with c the time of one outcome on one thread, from the solve with one part; and l and h, what this
-process does for a pass and for a part, and w, what a worker does for a part beside the work, from
+process does for a pass and for a part, and w, what a worker does for a part besides the work, from
 passes that do nothing on 1 … 64 parts. Each part brings back the sums of a pass; of more than 16
-parts, 16 neighbours are joined on a worker first. What the model says of 1, 2, 4 and 8 parts is set
-beside the critical path measured, and drawn for 10 … 1,000 workers.
+parts, 16 neighbours are joined on a worker first. The model's times for 1, 2, 4 and 8 parts are
+compared with the measured critical path, and drawn for 10 … 1,000 workers.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _AT_ONCE = 1 << 20
 
 
 def sensor(start: int, stop: int, outcomes: int) -> tuple[Any, Any]:
-    """p_xz [2, ·] and loss [2, ·] of bins start … stop − 1 of −∞, linspace(−.5, 1.5, N − 1), ∞.
+    """p_xz [2, ·] and loss [2, ·] of bins start … stop − 1 of −∞, linspace(−0.5, 1.5, N − 1), ∞.
 
     Bin masses are density × width with the second-order term, relative error under 1e-12 for such
     narrow bins.
@@ -101,7 +101,7 @@ def in_arrays(outcomes: int) -> ds.problems.BlockProblem:
 
 
 def in_dask(outcomes: int, parts: int) -> ds.problems.BlockProblem:
-    """The problem on the workers, in so many parts."""
+    """Return the problem on the workers, in the given number of parts."""
     from dask.delayed import delayed
 
     cuts = [round(outcomes * k / parts) for k in range(parts + 1)]
@@ -124,11 +124,11 @@ class Timed:
         self.spent: list[float] = []
 
     def chunks(self) -> Iterator[Any]:
-        """Those of the blocks."""
+        """Return the chunks of the blocks."""
         return self.blocks.chunks()  # type: ignore[no-any-return]
 
     def fold(self, work: Any, merge: Any, given: Mapping[int, Any] | None) -> Any:
-        """As of the blocks."""
+        """Run a pass as the blocks do, and time it."""
         started = time.process_time()
         found = self.blocks.fold(work, merge, given)
         self.spent.append(time.process_time() - started)
@@ -153,7 +153,7 @@ class Run:
 
     @property
     def wall(self) -> float:
-        """The median."""
+        """Return the median wall time."""
         return statistics.median(self.walls)
 
     @property
@@ -205,7 +205,7 @@ class Cluster:
         self.client = Client(self._cluster)
 
     def close(self) -> None:
-        """End the processes."""
+        """End the processes of the cluster."""
         self.client.close()
         self._cluster.close()
 
@@ -307,7 +307,7 @@ def empty_passes(cluster: Cluster) -> dict[int, Empty]:
 
 
 def _cut(blocks: Any, parts: int) -> Any:
-    """The same blocks in so many parts of a chunk each: `from_dask` would put such small ones
+    """Return the same blocks with one chunk in each part: `from_dask` would put such small ones
     together.
     """
     from dask import persist
@@ -355,14 +355,14 @@ class Model:
         )
 
     def seconds(self, outcomes: float, parts: int, workers: int) -> float:
-        """Of one pass."""
+        """Return the modelled seconds of one pass."""
         return (
             self.overhead(parts, workers)
             + math.ceil(parts / workers) * self.outcome * outcomes / parts
         )
 
     def overhead(self, parts: int, workers: int) -> float:
-        """Of one pass, what is no work on outcomes."""
+        """Return the modelled seconds of one pass that are not work on outcomes."""
         return self.latency + parts * self.each + math.ceil(parts / workers) * self.task
 
 
@@ -401,7 +401,7 @@ def figure(model: Model, passes: int) -> Figure:
 def page(
     local: Run, runs: Sequence[Run], sizes: Sequence[Run], empty: Mapping[int, Empty], model: Model
 ) -> Section:
-    """The report."""
+    """Return the sections of the report."""
     from discreet.reports.wording import limitations_section
     from discreet.showing.values import Section, Table
 
@@ -542,7 +542,7 @@ With one part for each worker, a solve of the same number of passes:"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and write."""
+    """Measure, and write the report."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--outcomes", type=int, default=200_000_000)
     parser.add_argument("--parts", default="1,2,4,8")

@@ -5,7 +5,7 @@ by exact arithmetic.
     reports/measures]
 
 Writes Markdown and CSV, and exits with 1 if a certificate is false. The problems are those of
-`campaigns/accuracy.py`. It is no suite of asv: it takes minutes.
+`campaigns/accuracy.py`. It is not a suite of asv: it takes minutes.
 """
 
 import os

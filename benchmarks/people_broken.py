@@ -5,7 +5,7 @@ what its rule leaks in truth is computed.
 
 Records lie on a grid, so a rule has one row of probabilities for each, and the law of (X, Ŷ) is a
 sum over the grid. Leakages are written out here once more, apart from the library. 95 % is
-promised, so at most 5 % of the fits of a law may be broken. It is no suite of asv.
+promised, so at most 5 % of the fits of a law may be broken. It is not a suite of asv.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def law_of(case: Case, rng: np.random.Generator) -> np.ndarray:
 
 
 def table_of(case: Case) -> np.ndarray:
-    """The records [records, 2]."""
+    """Return the records [records, 2]."""
     if case.records < SIDE:
         ends = np.linspace(-1.5, 1.5, case.records)
         return np.column_stack([ends, ends[::-1] ** 2])
@@ -78,7 +78,7 @@ def table_of(case: Case) -> np.ndarray:
 
 
 def leakage(measure: str, law: np.ndarray) -> float:
-    """Of p(x, ŷ, y) [n, guesses, m]."""
+    """Return the leakage of p(x, ŷ, y) [n, guesses, m]."""
     if measure == CONDITIONAL:
         return sum(part.sum() * leakage("mutual-information", part / part.sum()) for part in law.T)
     joint = law.sum(axis=2) if law.ndim == 3 else law.T

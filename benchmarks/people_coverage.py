@@ -4,7 +4,7 @@ where the truth is inside.
     python benchmarks/people_coverage.py [draws of each case, 2000 by default]
 
 Six cases (an independent guess, a rare group, a rare guess, ten classes, equalized odds, guesses by
-stated probabilities), six measures, the odds, the upper limit alone and the error. 95 % is
+stated probabilities), six measures, the odds, only the upper limit, and the error. 95 % is
 promised; exact limits hold more often.
 """
 

@@ -42,7 +42,7 @@ class Case:
     shares: tuple[float, ...]
 
     def rates(self, times: float) -> np.ndarray:
-        """The rates that leak so many times the promise."""
+        """Return rates whose leakage is a given multiple of the promise."""
         rng = np.random.default_rng([SEED, self.guesses, len(self.shares)])
         flat = rng.dirichlet(np.full(self.guesses, 5.0))[:, None]
         far = rng.dirichlet(np.full(self.guesses, 2.0), size=len(self.shares)).T
@@ -76,7 +76,7 @@ CASES = (
 
 
 def records(case: Case, rates: np.ndarray, count: int, rng: np.random.Generator) -> Any:
-    """Groups and guesses of so many people."""
+    """Draw the groups and guesses of `count` people."""
     group = rng.choice(len(case.shares), count, p=case.shares)
     guess = (rng.random(count)[:, None] > np.cumsum(rates.T, axis=1)[group, :-1]).sum(axis=1)
     return group, guess
@@ -152,14 +152,14 @@ def delays(streams: int) -> Iterator[str]:
 
 
 def rounded(count: float) -> str:
-    """Two digits."""
+    """Return the count with two digits."""
     if np.isinf(count):
         return f"> {RECORDS:,}"
     return f"{int(float(f'{count:.2g}')):,}"
 
 
 def main() -> None:
-    """Both tables."""
+    """Print both tables of the monitor."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--streams", type=int, default=30)
     asked = parser.parse_args()

@@ -66,8 +66,8 @@ HEADS = (
 
 @dataclass
 class Outcome:
-    """A rule among other people: what it leaked, how often it erred, and whether it always guesses
-    alike.
+    """A rule among other people: what it leaked, how often it erred, and whether it always makes
+    the same guess.
     """
 
     leaked: float
@@ -306,7 +306,7 @@ def one_split(table: Any, split: int) -> Iterator[tuple[float, str, Outcome]]:
 
 
 def main() -> None:
-    """One of both tables."""
+    """Print one of the two tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--trials", type=int, default=40)
     parser.add_argument(

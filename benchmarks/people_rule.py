@@ -5,7 +5,7 @@ a million people.
 
 Two and three guesses and groups; a rule that draws at rare ties, one that lists every kind of
 people, one whose second tilt decides for a whole group, and one that draws for everybody: by ids,
-by texts, by the record, by fresh coins. Wall time, and processor time beside it, which other work
+by texts, by the record, by fresh coins. Wall time, and processor time next to it, which other work
 on the machine changes less.
 """
 

@@ -1,4 +1,4 @@
-"""discreet beside fairlearn, the linear program of LinearPost and the Seldonian engine, on tables
+"""discreet next to fairlearn, the linear program of LinearPost and the Seldonian engine, on tables
 of people: the page `reports/people.md`.
 
     pip install fairlearn

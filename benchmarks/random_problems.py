@@ -154,7 +154,7 @@ _KINDS = {
 
 
 def fails(solution: ds.Solution) -> bool:
-    """Whether the solution is not certified within the gap."""
+    """Return whether the solution is not certified within the gap."""
     certificate = solution.certificate
     return (
         certificate is None or not certificate.gap <= _GAP * solution.error_probability + _ROUNDING
@@ -162,7 +162,7 @@ def fails(solution: ds.Solution) -> bool:
 
 
 def main() -> None:
-    """Print the counts."""
+    """Print the counts of all kinds."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=200, help="problems of each kind")

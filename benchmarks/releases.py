@@ -8,7 +8,7 @@ own, and writes `reports/solvers.md` and `.csv`. An interrupted run goes on wher
 `--page-only` writes the page from the rows that are there. UV_NO_BUILD=1 keeps releases without
 wheels from being compiled.
 
-It is no suite of asv: it takes minutes to hours.
+It is not a suite of asv: it takes minutes to hours.
 """
 
 import sys

@@ -32,7 +32,7 @@ joint_of = partial(random_joint, spread=0.5)
 
 
 def together(blocks):
-    """All blocks as two arrays; checks that chunks follow one another and are not too large."""
+    """All blocks as two arrays; checks that chunks are consecutive and not too large."""
     parts = []
     at = 0
     for chunk in blocks.chunks():

@@ -22,7 +22,7 @@ PROJECT = tomllib.loads(text_of("pyproject.toml"))["project"]
 
 
 def python(*arguments, **options):
-    """What a new process of this Python prints; it must succeed."""
+    """Return what a new process of this Python prints; it must succeed."""
     done = subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, check=False, **options
     )

@@ -37,7 +37,7 @@ class Said:
 
     @property
     def output(self):
-        """Both outputs together."""
+        """Return both outputs, one after the other."""
         return self.stdout + self.stderr
 
 
@@ -69,7 +69,7 @@ def recorded(line, *more, code=0):
 
 @contextmanager
 def files_limited_to(size):
-    """This process cannot write more than so many bytes to a file, as on a full disk. For POSIX
+    """This process cannot write more than `size` bytes to a file, as on a full disk. For POSIX
     systems.
     """
     import resource
@@ -137,7 +137,7 @@ def process(line, **options):
 
 
 def python(code):
-    """What a program prints that Python runs in a process of its own."""
+    """Return what a program prints that Python runs in a process of its own."""
     command = [sys.executable, "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 

@@ -1,5 +1,5 @@
 """Settings of all tests: threads, garbage, disks, Ctrl-C, clocks, the gate, examples of Hypothesis,
-and tests of one backend alone.
+and tests of only one backend.
 
 Numerical libraries get one thread, unless the environment says otherwise: the workers of
 pytest-xdist share the cores.
@@ -79,7 +79,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 @pytest.fixture(autouse=True, scope="session")
 def never_waiting_for_the_disk():
-    """`os.fsync` does nothing."""
+    """Make `os.fsync` do nothing in tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield
@@ -139,7 +139,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--backend",
         metavar="NAME",
-        help="run the tests of one backend alone: conformance, and its own file",
+        help="run only the tests of one backend: conformance, and its own file",
     )
 
 

@@ -28,7 +28,7 @@ def rational(value):
 
 
 def rationals(array):
-    """The same for every entry of an array."""
+    """Return every entry of an array as a fraction."""
     return np.vectorize(rational, otypes=[object])(array)
 
 
@@ -49,7 +49,7 @@ def real(value):
 
 
 def total(problem):
-    """Σ p_xz."""
+    """Return the sum of p_xz."""
     return fractions(problem.p_xz).sum()
 
 
@@ -98,7 +98,7 @@ def leakage(problem, estimator, normalised=False):
 
 
 def error_probability(problem, estimator, normalised=False):
-    """⟨L, P⟩."""
+    """Return the expected loss ⟨L, P⟩."""
     return (_columns(estimator, normalised) * fractions(problem.loss)).sum()
 
 

@@ -142,7 +142,7 @@ class NotANumber(_Fake):
 
 
 class Hungry(_Fake):
-    """Allocates 160 MB."""
+    """A backend that allocates 160 MB."""
 
     name = "fake-hungry"
 

@@ -1,4 +1,4 @@
-"""Calls of the judge that tests share: its upper or lower bound alone, and rules judged by the
+"""Calls of the judge that tests share: only its upper or lower bound, and rules judged by the
 NumPy or compiled pass.
 """
 
@@ -32,7 +32,7 @@ class Repaired(NamedTuple):
 
 
 def repaired(problem, estimator, anchors=()):
-    """The judge's repair alone, which gives the upper bound."""
+    """Return only the judge's repair, which gives the upper bound."""
     answer, worth, share = _within_budget(
         JudgedAnswer(problem, problem.rule_of(estimator, anchors), None, None)
     )

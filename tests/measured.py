@@ -43,7 +43,7 @@ def measurement(**fields):
 
 
 def timeout(backend="tilt", size=8, seconds=1.0, **fields):
-    """An attempt at a single sensor of so many bins that ended at its time limit."""
+    """An attempt at a single sensor of `size` bins that ended at its time limit."""
     given = {
         "problem": f"paper-single:bins={size}",
         "parameters": {"bins": size},

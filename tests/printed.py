@@ -1,9 +1,9 @@
-"""Whether a program printed what a page shows, without regard to the last digit of a machine's
-arithmetic.
+"""Compares what a program printed with what a page shows, without regard to the last digit of a
+machine's arithmetic.
 
 A value that lies near the middle between two printed numbers may be rounded either way by another
 processor, BLAS or libm. So a number that is shown with a decimal point or an exponent stands for
-itself and for both neighbours in its last digit. Pages show so few digits that this is all that
+itself and for both neighbours in its last digit. Pages show few digits, and only this
 changes. Whole numbers and words must be equal, runs of blanks are equal, and `...` stands for
 anything.
 """

@@ -87,7 +87,7 @@ budgets = st.one_of(
 
 
 def _drawn(count, make):
-    """What is made of so many drawn bytes."""
+    """Draw a number of bytes, and make a value of them."""
     return st.binary(min_size=count, max_size=count).map(make)
 
 

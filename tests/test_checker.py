@@ -123,7 +123,7 @@ def certificate(folder, problem, backend="tilt"):
 
 
 def opinion(pair):
-    """What `verify` says of a pair, as the checker states it."""
+    """Return the verdict of `verify` on a pair, in the form of the checker."""
     try:
         found = ds.verify(*pair)
     except ValueError as error:

@@ -204,8 +204,8 @@ def tab(browser):
 
 @pytest.fixture
 def shown(tab, page):
-    """The page, just opened, wide and light; at the end nobody may have complained or asked for
-    anything but files.
+    """The page, just opened, wide and light; at the end there are no complaints, and
+    no requests for anything but files.
     """
     tab.page.set_viewport_size({"width": 1280, "height": 800})
     tab.page.emulate_media(color_scheme="light", reduced_motion="no-preference")

@@ -316,7 +316,7 @@ def test_all_is_exactly_what_a_package_exports(name):
 
 
 def test_no_lazily_loaded_name_is_that_of_a_module_beside_it():
-    """Importing that module would put it in the place of the name, before lazy-loader 0.6."""
+    """Importing that module would replace the name by it, before lazy-loader 0.6."""
     for name in PUBLIC:
         found = {
             each
@@ -355,7 +355,7 @@ def test_every_file_opens_with_a_docstring():
 
 
 def is_protocol(node):
-    """Whether a class is a Protocol, whose docstring covers its members."""
+    """Return whether a class is a Protocol, whose docstring covers its members."""
     return any(
         ast.unparse(base).split("[")[0] in {"Protocol", "typing.Protocol"} for base in node.bases
     )
@@ -689,7 +689,7 @@ def test_the_readme_has_one_command_under_each_heading(heading, beginning, endin
     assert "://" not in command
     assert "index" not in command
     extras = re.search(r'(-e )?"\.\[([a-z,]+)\]"', command)
-    assert bool(extras[1]) == (heading == "Test it")  # whoever only runs it may delete the clone
+    assert bool(extras[1]) == (heading == "Test it")  # users who only run it may delete the clone
     known = PROJECT["optional-dependencies"]
     assert set(extras[2].split(",")) <= set(known)
 
@@ -758,7 +758,7 @@ def test_the_gate_requires_every_backend_of_the_project():
 def test_a_file_and_a_line_in_the_list_add_a_backend(tmp_path, monkeypatch):
     """No other file is edited: names, capabilities and the grid of the benchmarks come from these."""
     copy = tmp_path / "discreet"
-    # What is being written stays.
+    # Files that are being written stay.
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.pyc.*", "*.nb*"))
     text = text_of(copy / "backends" / "slsqp.py")
     (copy / "backends" / "descent.py").write_text(

@@ -53,7 +53,7 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.seen.add(tag)
         assert not {name for name, _ in attrs} & {"src", "href", "onclick"}
-        if tag not in ("br", "circle", "path", "rect"):
+        if tag not in ("br", "wbr", "circle", "path", "rect"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):

@@ -157,7 +157,7 @@ def in_tiles(drawn, side=16):
 
 
 def faults(drawn, path, dark=False):
-    """What is wrong with a picture as it was drawn."""
+    """Return what is wrong with a picture as it was drawn."""
     ground = bytes.fromhex(COLOURS["paper"][dark][1:])
     if (drawn[[1, 1, -2, -2], [1, -2, 1, -2]] != tuple(ground)).any():
         yield f"{path.name}: the ground is not painted"

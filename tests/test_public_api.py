@@ -26,8 +26,8 @@ PACKAGES = (
     "discreet.measures",
     "discreet.files",
 )
-# By these the judge and the loop read problems and rules, whatever their kind. They are promised to
-# nobody else.
+# By these the judge and the loop read problems and rules, whatever their kind. They are not
+# promised to users.
 PROTOCOL = {
     *(set(vars(Rule)) - {"blended", "decisions"}),
     *("kind", "kinds", "least", "rule_of", "streamed", "totals"),

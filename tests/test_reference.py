@@ -87,7 +87,7 @@ def test_the_keys_of_the_json_are_exactly_those_described():
 
 
 def exists(name):
-    """Whether a dotted name leads to a module or to something in one."""
+    """Return whether a dotted name leads to a module or to something in one."""
     found, _, rest = name.partition(".")
     place = importlib.import_module(found)
     for part in filter(None, rest.split(".")):

@@ -206,7 +206,7 @@ def test_the_reference_shows_what_functions_take(reference):
             continue
         owner = owner if found[1] else found[2]
         name = f"{owner}.{found[2].split('.')[1]}" if found[1] else found[2]
-        if found[3] and name in shown and "<" not in found[3]:  # <factory> is no syntax
+        if found[3] and name in shown and "<" not in found[3]:  # <factory> is not Python
             assert names_of(shown[name].replace("\n", " ")) == names_of(f"f{found[3]}"), name
             compared += 1
     assert compared > 150
@@ -267,8 +267,8 @@ def site(tools, tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, site):
-    """Opens a page of the site from its folder; nobody may complain or ask for
-    anything but files.
+    """Opens a page of the site from its folder; there are no complaints, and no
+    requests for anything but files.
     """
     tabs = []
 

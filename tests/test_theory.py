@@ -215,7 +215,7 @@ def test_derived_duals_are_log_ratios_and_feasible(seed):
 
 
 def test_an_unused_guess_has_a_tilt_that_proves_optimality():
-    """Where a guess is never made there is no posterior; the row exists, and the inequalities are
+    """A guess that is never made has no posterior; the row exists, and the inequalities are
     those of section 6.
     """
     found = 0

@@ -1,5 +1,5 @@
 """`verify` against fractions and logarithms of 120 digits, on files of any maker, on false claims
-and on what is no file.
+and on inputs that are not files.
 """
 
 import io
@@ -57,7 +57,7 @@ def bound(model, tilt, multiplier, budget):
 
 
 def close(interval, value):
-    """Whether an interval holds a fraction, with no double in between."""
+    """Return whether an interval contains a fraction, with no double in between."""
     low, high = interval
     return Fraction(low) <= value <= Fraction(high) <= Fraction(math.nextafter(low, inf))
 

@@ -261,8 +261,8 @@ def test_solved_problems_of_several_constraints_are_confirmed_and_altered_ones_r
     ],
 )
 def test_perfect_privacy_of_several_secrets_is_proven_by_integers(budgets):
-    """A problem of 12 outcomes has more freedom than equations; doubles alone would not be exactly
-    private.
+    """A problem of 12 outcomes has more freedom than equations; an estimator of doubles would not
+    be exactly private.
     """
     problem = _several(*budgets)
     solution = ds.solve(problem, "tilt")

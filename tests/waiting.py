@@ -20,7 +20,7 @@ def within(seconds, condition):
 
 
 def is_alive(pid):
-    """Whether a process runs; a zombie does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

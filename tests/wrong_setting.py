@@ -1,4 +1,4 @@
-"""What tests ask of a peer in a process of its own."""
+"""Calls that tests make of a peer in a process of its own."""
 
 import sys
 

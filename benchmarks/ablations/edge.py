@@ -73,7 +73,7 @@ _HARD = (
 
 
 class Incomparable(float):
-    """A number that is never below another one, so that nobody sees it fall."""
+    """A number that is never below another one, so that no caller sees it fall."""
 
     def __lt__(self, _: object) -> bool:
         return False
@@ -94,7 +94,7 @@ def unscaled(system: System, matrix: Any, *_: Any, factorise: Any = System._fact
 
 
 def edge_row(name: str, problems: list[Problem]) -> None:
-    """Print one ablation."""
+    """Print the table of this ablation."""
     found = [ds.solve(problem, "tilt", gap=1e-9) for problem in problems]
     gaps = np.array([solution.relative_gap for solution in found])
     iterations = sum(solution.iterations or 0 for solution in found)

@@ -41,7 +41,7 @@ def shells(bits: int) -> Iterator[None]:
 
 
 def rounds_row(name: str, problems: list[Problem | BlockProblem]) -> None:
-    """Print one ablation."""
+    """Print the table of this ablation."""
     found = [ds.solve(problem, "tilt", gap=1e-9) for problem in problems]
     certified = sum(solution.status is Status.CERTIFIED for solution in found)
     short = sum(
@@ -234,7 +234,7 @@ def work_rows() -> None:
 
 
 def statement_row(name: str, problems: list[BlockProblem]) -> None:
-    """Print one ablation."""
+    """Print the table of this ablation."""
     found = [ds.solve(problem, "tilt", gap=1e-9) for problem in problems]
     certified = sum(solution.status is Status.CERTIFIED for solution in found)
     rules = [(solution.rule, solution.problem.n * solution.problem.m) for solution in found]
@@ -297,7 +297,7 @@ def statement_rows() -> None:
 
 
 def inside_row(name: str, problems: list[BlockProblem]) -> None:
-    """Print one ablation."""
+    """Print the table of this ablation."""
     gaps = [ds.solve(problem, "tilt", gap=1e-9).relative_gap for problem in problems]
     print(
         f"{name:44} {sum(gap <= 1e-9 for gap in gaps):3} of {len(gaps)} "

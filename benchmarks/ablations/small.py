@@ -121,7 +121,7 @@ def unrefined(system: System, right: Any, times: int = 1, refined: Any = System.
 
 
 def interior_row(name: str, models: list[Model]) -> None:
-    """Print one ablation."""
+    """Print the table of this ablation."""
     endings = [solve_interior(model, gap=1e-9, max_iterations=100)[1] for model in models]
     iterations = sum(ending.iterations for ending in endings)
     missed = sum(not ending.optimal for ending in endings)
@@ -208,7 +208,7 @@ def crossover_rows() -> None:
     for text in ("n=3,m=3", "n=4,m=4", "n=2,m=5,N=300", "n=5,m=2,N=300"):
         for budget in ("fraction=0.1", "budget=0"):
             tilts += near_tilts(instance(f"dirichlet:{text},{budget}"))
-    print(f"\n{'the crossover without':34s} ended first never from a tilt alone")
+    print(f"\n{'the crossover without':34s} ended first never from only a tilt")
     crossover_row("(nothing)", paths, tilts)
     for piece in (
         "a law that the tilt implies",
@@ -240,7 +240,7 @@ def always(*_: Any) -> bool:
 
 
 def never(*_: Any) -> bool:
-    """Ask for no vertex."""
+    """Return False: no vertex is requested."""
     return False
 
 

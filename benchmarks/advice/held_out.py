@@ -2,10 +2,10 @@
 cross-validation.
 
 Every instance is advised from the rows of all other entries, then looked up in its own. *Regret* is
-the time of the advised option ÷ the time of the fastest that was certified there. A difference that
-repeating a measurement makes too is no regret: the noise of a cell is taken from all repeats of the
-study (A/A), and a time within the noise of the best counts as the best. Instances that no backend
-certified have no regret; they are counted.
+the time of the advised option ÷ the time of the fastest that was certified there. A difference
+that repeated measurements of one backend also show is not regret: the noise of a cell is estimated
+from all repeats of the study (A/A), and a time within the noise of the best counts as the best.
+Instances that no backend certified have no regret; they are counted.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Trial:
 
     @property
     def regret(self) -> float:
-        """The same, 1 where the difference is within the noise."""
+        """Return the raw regret, or 1 if the difference is within the noise."""
         return 1.0 if self.raw_regret <= self.noise else self.raw_regret
 
 
@@ -71,7 +71,7 @@ class HeldOut:
 
     @property
     def median(self) -> float:
-        """Median regret."""
+        """Return the median of the regret."""
         return self.quantile(0.5)
 
     @property

@@ -6,7 +6,7 @@ Dirichlet distributions, without zeros. Budgets go from half of what the Bayes r
 nat where that has no bound) down to 1e-4 of it. A problem follows from its measure, a seed and its
 number. Several secrets, of 2 or 3 values each, have a measure each, drawn at random; of all but the
 first three in ten must not leak at all. Rare values, zeros and integer masses are drawn by `rare`.
-What *false* means is said in `batches`.
+The module `batches` defines *false*.
 """
 
 from __future__ import annotations

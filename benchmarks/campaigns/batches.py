@@ -1,4 +1,4 @@
-"""One batch: so many problems of one kind, solved by one backend, judged, and every certificate
+"""One batch: several problems of one kind, solved by one backend, judged, and every certificate
 checked exactly.
 
 The backend works in processes of its own with a time limit; the judge and the second opinion work
@@ -83,12 +83,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class Row:
-    """What became of one problem.
+    """The result of one problem.
 
     problem       words that build it again; of the kind `given` with its answer
     budget        the largest of several
     gap           (upper − lower) / (upper + 2e-6), inf without a certificate
-    seconds       of the backend's own steps; `judge_seconds` and `verify_seconds` beside it
+    seconds       of the backend's own steps; `judge_seconds` and `verify_seconds` are separate
     false         what is proven to contradict the certificate; `unconfirmed`, what its file does
                   not prove
     """

@@ -27,7 +27,7 @@
     rare-secrets  two or three secrets by any measure; dense, sparse, rare or integer masses; 2 …
                   100 outcomes
     rare-blocks   the same with 513 … 3,000 outcomes, in blocks
-    chains      Markov chains of 2 … 4 states and 2 … 5 steps, whose guesses follow one another;
+    chains      Markov chains of 2 … 4 states and 2 … 5 steps, with one guess at each step;
                 budgets down to 1e-30 of what the Bayes rule leaks
 
 Problems with densities are missing: the second opinion does not read them.

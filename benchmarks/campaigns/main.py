@@ -126,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument(
-        "--minutes", type=float, default=float("inf"), help="begin no batch after so many"
+        "--minutes", type=float, default=float("inf"), help="begin no batch after this time"
     )
     scratch = Path(tempfile.gettempdir()) / "discreet-campaign"
     parser.add_argument(
@@ -171,7 +171,7 @@ def _code(name: str) -> str:
     """A number that changes with the backend, and with what draws, judges and checks: rows of two
     codes never mix.
 
-    A backend is the files of its folder. Those directly in `backends` count for every backend.
+    A backend is the files of its folder. Files directly in `backends` belong to every backend.
     """
     package = _ROOT / "discreet"
     benchmarks = _ROOT / "benchmarks"
@@ -199,7 +199,7 @@ def _code(name: str) -> str:
 
 
 def _planned(name: str, asked: argparse.Namespace) -> Iterator[Batch]:
-    """The batches of a backend, by kind in proportion to its share, or so many of each kind."""
+    """The batches of a backend, by kind in proportion to its share, or a given number of each kind."""
     problems = asked.tilt if name == "tilt" else asked.others
     kinds = {"tilt": _TILT, "sequence-form": _OVER_TIME}.get(name, _OTHERS)
     for kind, share in kinds.items():

@@ -47,7 +47,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Line:
-    """What became of the problems of one kind under one backend.
+    """The results of one kind of problem under one backend.
 
     wide                   certified gap over 1e-8
     worst_gap, worst       the largest gap and its problem
@@ -104,7 +104,7 @@ class Line:
 
 
 def write(stem: Path, rows: Sequence[Row], run: Run) -> None:
-    """STEM.md and STEM.csv."""
+    """Write the page STEM.md and the rows STEM.csv."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in sorted(rows, key=lambda row: (row.backend != "tilt", row.backend)):
         groups.setdefault((row.backend, row.kind), []).append(row)
@@ -175,7 +175,7 @@ other work."""
 
 
 def _libraries(backend: str) -> str:
-    """Its own, with their versions; those of the machine's table are left out."""
+    """Libraries of the backend with their versions, without the libraries of the machine's table."""
     versions = versions_of(load_backend(backend)).items()
     return ", ".join(
         f"{name} {version}"

@@ -7,8 +7,8 @@ the others are drawn, or are what the given answer leaks exactly, or the double 
 ceiling that is too low by its last digit is found.
 
 Answers are given, not solved: an estimator, a rule for outcomes, or a causal rule for a Markov
-chain or for any law of measurements over time. What is false in a certificate is said by exact
-arithmetic. A causal rule is stated to `discreet.verification` as columns of integers, which are its
+chain or for any law of measurements over time. Exact arithmetic decides what is false in a
+certificate. A causal rule is stated to `discreet.verification` as columns of integers, which are its
 exact products of kernels.
 """
 
@@ -114,7 +114,7 @@ def faults(case: Given, solution: ds.Solution) -> list[str]:
 
 
 def _about_own(judged: Certificate, problem: Any, found: Verification) -> list[str]:
-    """What is false about the answer as it was given."""
+    """Return what is false about the answer as it was given."""
     said = list[str]()
     within = judged.own_private_within
     each = found.terms

@@ -83,7 +83,7 @@ def read(file: Path) -> list[Row]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        description="discreet beside fairlearn and LinearPost's program, on tables of people."
+        description="discreet compared with fairlearn and LinearPost's program on tables of people."
     )
     parser.add_argument(
         "--census",

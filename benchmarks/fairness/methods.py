@@ -93,7 +93,7 @@ class Method:
 
 
 def conditional(constraint: str) -> bool:
-    """Whether groups are compared among those of the same truth."""
+    """Return whether groups are compared only among people with the same truth."""
     return constraint == "equalized odds"
 
 

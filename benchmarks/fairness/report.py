@@ -1,4 +1,4 @@
-"""What was found, as a page of Markdown with figures; the rows are in the CSV file beside it."""
+"""What was found, as a page of Markdown with figures; the rows are in the CSV file next to it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _summary(rows: Sequence[Row]) -> list[Part]:
 
 
 def _few(rows: Sequence[Row]) -> str:
-    """Which methods were tried on some splits of the largest table only."""
+    """Return a sentence about methods that were tried on only some splits of the largest table."""
     large = [row for row in rows if row.fitted == _largest(rows)]
     splits = {
         method: len({row.split for row in own})

@@ -41,7 +41,7 @@ _SEARCH = {
 
 
 def is_installed() -> bool:
-    """Whether the engine can be imported."""
+    """Return whether the engine can be imported."""
     return find_spec("seldonian") is not None
 
 

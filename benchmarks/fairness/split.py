@@ -45,7 +45,7 @@ _NOTHING = 1e-20
 
 @dataclass
 class Row:
-    """One method on one split. What there is none of is None.
+    """One method on one split. A value that does not exist is None.
 
     tolerance       difference of rates that is asked for
     seconds         of processor time for the design, probabilities at hand; some methods fit
@@ -78,7 +78,7 @@ class Row:
 
     @property
     def place(self) -> Place:
-        """Which row of its split it is."""
+        """Return the key of the row within its split."""
         return self.setting, self.constraint, self.method
 
 
@@ -96,7 +96,7 @@ def places() -> list[Place]:
 
 
 def runnable() -> list[Place]:
-    """Those whose methods are installed, in order."""
+    """Return the settings whose methods are installed, in order."""
     without = () if seldonian_engine.is_installed() else (SELDONIAN,)
     return [place for place in places() if place[2] not in without]
 

@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 class Finding(Exception):
-    """What should not have happened, in words."""
+    """Return what should not have happened, in words."""
 
 
 _COMMANDS = tuple(

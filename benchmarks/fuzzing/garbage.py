@@ -246,7 +246,7 @@ def data(r: random.Random, value: bytes) -> bytes:
 
 
 def quoted(value: Any) -> str:
-    """The value in words."""
+    """Return the value in words."""
     with contextlib.suppress(ValueError):  # integers of too many digits
         return repr(value)
     return "10**5000"

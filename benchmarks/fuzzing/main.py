@@ -62,7 +62,7 @@ class Found:
 
 
 def campaign(inputs: int, seed: int, doors: Sequence[str]) -> dict[str, Found]:
-    """What became of so many inputs, by door.
+    """Count the results of a number of inputs, by door.
 
     The address space of the process is limited, so that an input that needs too much memory ends in
     a MemoryError, which is a finding. An input that does not end ends the process.

@@ -33,7 +33,7 @@ class Cone:
 
 @dataclass(frozen=True)
 class Read:
-    """min cost·x with x in the cones of the variables and matrix x + right in those of the rows."""
+    """min cost·x with x in the cones of the variables and matrix x + right in the cones of the rows."""
 
     cost: NDArray[np.float64]
     matrix: sparse.csr_array

@@ -36,12 +36,12 @@ probability of a private value by a larger share of it."""
 
 @dataclass(frozen=True)
 class Row:
-    """What one solver makes of one instance. Numbers that are not there are null.
+    """The result of one solver on one instance. Missing numbers are null.
 
     status     its own word, or "time limit", "killed", "crashed"; claims: whether the word means an
                optimum
     seconds    of the processor, with reading the file
-    objective  as an error probability; error: that of the lifted estimator; excess: leakage ÷
+    objective  as an error probability; error: error probability of the lifted estimator; excess: leakage ÷
                budget − 1, at budget 0 by what share a guess may change the probability of a private
                value; right: see WITHIN
     """
@@ -60,7 +60,7 @@ class Row:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Export, solve what is missing, and write the report; 0."""
     parser = argparse.ArgumentParser(
-        description="Which solver of today gets which hard instance right."
+        description="Run current solvers on the hard instances, and record which they solve."
     )
     parser.add_argument(
         "--files", required=True, help="folder of the exported files and of the results so far"

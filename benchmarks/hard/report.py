@@ -34,7 +34,7 @@ MARKS = {
     "limit": "t",
     "missing": "?",
 }
-"""What stands for each outcome in the table."""
+"""The mark of each outcome in the table."""
 
 KINDS = {"EXP": "exponential", "Q": "second-order", "POW": "power", "": "linear"}
 """Words in a CBF file, and what the tables call a program with such cones."""
@@ -226,7 +226,7 @@ def _table(found: Mapping[str, Instance], rows: Mapping[tuple[str, str], Row]) -
 
 
 def _reads(solver: str, kind: str) -> bool:
-    """Whether a solver reads a file of programs with such cones."""
+    """Return whether a solver reads a file of programs with such cones."""
     lacks = {KINDS[word] for word in SOLVERS[solver].lacks}
     return kind not in lacks and (kind == "linear" or SOLVERS[solver].ending != ".mps")
 

@@ -1,7 +1,7 @@
 """The work, row by row, and what each row has to reach.
 
 A case runs in a process of its own and returns rows. Cases named `…/reference` are other solvers on
-the same problem; what they took is put beside the rows of the case before the slash.
+the same problem; their seconds are added to the rows of the case before the slash.
 
 Problems: the paper's single sensor with N bins; the same counted over M sensors; M sensors of more
 noise (σ = 1), whose counts are generated and never stored; posteriors of a Gaussian mixture sample.
@@ -255,7 +255,7 @@ def _write_single(folder: Path, outcomes: int) -> None:
 
 
 def _narrow_bins(start: int, stop: int, outcomes: int) -> Any:
-    """p(x, y, bin) [2, 2, ·] of bins start … stop − 1 of −∞, linspace(−.5, 1.5, N − 1), ∞."""
+    """p(x, y, bin) [2, 2, ·] of bins start … stop − 1 of −∞, linspace(−0.5, 1.5, N − 1), ∞."""
     width = 2.0 / (outcomes - 2)
     centres = -0.5 + width * (np.arange(start, stop) - 0.5)
     means = 0.4 * np.arange(2)[:, None, None] + 0.6 * np.arange(2)[None, :, None]

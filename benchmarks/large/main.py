@@ -3,7 +3,7 @@
 A child gets the name of its case and leaves its rows as JSON in a file. Its compiled code goes to a
 folder that is empty at its start, so that the first run of every case shows what compiling costs;
 BLAS has one thread unless the environment says otherwise, because the passes have threads of their
-own. What a child does not finish is a row that says so.
+own. A case that a child does not finish becomes a row with that status.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _child(asked: argparse.Namespace) -> int:
 
 
 def _compare(rows: list[Row]) -> None:
-    """Put the seconds of every `…/reference` beside the rows of its case, in their order."""
+    """Add the seconds of every `…/reference` to the rows of its case, in their order."""
     for name in {row.case for row in rows if not row.case.endswith("/reference")}:
         own = [row for row in rows if row.case == name]
         others = [row for row in rows if row.case == f"{name}/reference"]

@@ -54,7 +54,7 @@ def timed(
 
 
 def compiled() -> bool:
-    """Whether numba can be imported here."""
+    """Return whether numba can be imported here."""
     return find_spec("numba") is not None
 
 

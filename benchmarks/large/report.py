@@ -93,7 +93,7 @@ def head_with(
 
 
 def read(stem: Path) -> list[Row]:
-    """The rows of STEM.csv."""
+    """Read the rows of STEM.csv."""
     kinds = {each.name: each.type for each in fields(Row)}
     found = []
     with stem.with_name(f"{stem.name}.csv").open(encoding="utf-8", newline="") as stream:

@@ -13,7 +13,7 @@ _STATED = ("", "certified", "inaccurate")
 
 @dataclass
 class Row:
-    """One measured piece of work. What was not measured is None.
+    """One measured piece of work. A value that was not measured is None.
 
     seconds            median of `repeats` warm runs; `first_seconds` is the run before them,
                        compiling included
@@ -52,14 +52,14 @@ class Row:
 
     @property
     def compile_seconds(self) -> float | None:
-        """What the first run took longer: compiling and loading."""
+        """Return the additional time of the first run: compiling and loading."""
         if self.seconds is None or self.first_seconds is None:
             return None
         return max(0.0, self.first_seconds - self.seconds)
 
     @property
     def multiple(self) -> float | None:
-        """seconds ÷ reference_seconds."""
+        """Return the seconds divided by the seconds of the reference."""
         if self.seconds is None or not self.reference_seconds:
             return None
         return self.seconds / self.reference_seconds
@@ -76,11 +76,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Target:
-    """What a row has to reach; None where nothing is asked. The budget must be kept in any case.
+    """The target of a row; None where there is none. The budget must be kept in any case.
 
-    faster     at least so many times faster than the reference
-    multiple   at most so many times the reference
-    private    MiB beside the pages of mapped files
+    faster     the least factor by which it is faster than the reference
+    multiple   the largest multiple of the reference's time
+    private    MiB, without the pages of mapped files
     """
 
     words: str
@@ -94,7 +94,7 @@ class Target:
     private: float | None = None
 
     def missed(self, row: Row) -> list[str]:
-        """What the row misses, in words; nothing if it meets the target."""
+        """Return what the row misses, in words; nothing if it meets the target."""
         if row.seconds is None:
             return [row.note or "no answer"]
         over = [

@@ -35,7 +35,7 @@ CURVES = tuple(
     for measure in MEASURES
     if measure not in ("max-lift", "local-differential-privacy", "pointwise-information")
 )
-"""Those of them that have a convex curve."""
+"""The measures that have a convex curve."""
 
 GAP = 1e-9
 _LONG = 6.0  # seconds from which a solve is not repeated
@@ -287,7 +287,7 @@ def _best(case: str, problem: Any, backend: str, work: str = "", repeats: int = 
 
 
 def _half(model: ds.Problem, measure: Any) -> ds.Problem:
-    """The same model under half of what the Bayes rule leaks by a measure."""
+    """Return the model with half of the Bayes rule's leakage by a measure as its budget."""
     free = model.with_budget(np.inf, measure=measure)
     return free.with_budget(0.5 * free.bayes_leakage)
 

@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         "--against",
         type=Path,
         metavar="TREE",
-        help="another checkout, for mutual information alone",
+        help="another checkout, only for mutual information",
     )
     parser.add_argument(
         "--reference",

@@ -1,4 +1,4 @@
-"""What was found, as a page of Markdown, a CSV file and figures."""
+"""The results as a page of Markdown, a CSV file and figures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Found:
 
     attempts   of the study; rows: of the timed cases
     against    geometric mean, largest and number of the ratios of times to another checkout, mutual
-               information alone; and its commit
+               information only; and its commit
     """
 
     attempts: tuple[Measurement, ...]

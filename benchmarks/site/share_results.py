@@ -37,7 +37,7 @@ _PATH = re.compile(r"(?<![\w.<])(?:[A-Za-z]:[\\/]|/|~/)[^\s\\/'\"<>]+[\\/]")
 
 
 class ShareError(Exception):
-    """What is wrong and what to do, in a sentence."""
+    """An error whose sentence states what is wrong and what to do."""
 
 
 def share(results: Path, target: Path, machine: str = MACHINE) -> int:

@@ -13,7 +13,7 @@ and group of rows,
   norm, written in the deviation of q from independence, q_j = π_j s + root e_j.
 
 Variables of `Program` come first, then those of linear pieces, then those of cones. Source: MOSEK
-ApS, *Modeling Cookbook*, chapters 3 to 5; the excess terms are those of the backend `conic`.
+ApS, *Modeling Cookbook*, chapters 3 to 5; the backend `conic` has the same excess terms.
 """
 
 from __future__ import annotations

@@ -127,7 +127,13 @@ def spawn(
     `next_attempt`. InputError for a problem that cannot be pickled.
     """
     asked = options.gap, options.time_limit, options.max_iterations, dict(options.settings)
-    request = [_stated(each) for each in problems], backend, asked, memory_limit, repeat_seconds
+    request = (
+        [_without_caches(each) for each in problems],
+        backend,
+        asked,
+        memory_limit,
+        repeat_seconds,
+    )
     try:
         return Child("discreet.backends.isolated:serve_attempts", request, threads, python)
     except (TypeError, AttributeError, pickle.PicklingError) as error:
@@ -136,7 +142,7 @@ def spawn(
         ) from None
 
 
-def _stated(problem: AnyProblem) -> AnyProblem:
+def _without_caches(problem: AnyProblem) -> AnyProblem:
     """Return the problem without its cached results."""
     bare = object.__new__(type(problem))
     freeze(bare, **{each.name: vars(problem)[each.name] for each in fields(problem)})
@@ -297,7 +303,7 @@ def serve_attempts(
         try:
             tried = attempt(problem, backend, options)
             peak_bytes, solve_bytes = memory.used()
-            runs = [tried, *_again(problem, tried, options, repeat_seconds)]
+            runs = [tried, *_repeat_attempt(problem, tried, options, repeat_seconds)]
         except InputError as error:
             send(error)
             return
@@ -316,7 +322,7 @@ def serve_attempts(
         )
 
 
-def _again(
+def _repeat_attempt(
     problem: AnyProblem, first: Attempt, options: Options, repeat_seconds: float
 ) -> list[Attempt]:
     """Return further runs of a short attempt, for timing only: as many as fit into the seconds, up

@@ -116,7 +116,7 @@ class Program:
         least unit if there is no leakage constraint.
         """
         slack = all(term.budget.oblivious or _is_slack(problem, term) for term in problem.terms)
-        return cls._scaled(
+        return cls._in_units(
             problem,
             (problem.N * problem.p_z) ** power,
             loose if slack else Precision.unit[0],
@@ -128,12 +128,14 @@ class Program:
         """Return the program of linear measures with v_l = sqrt(w_l); budget 0 by `whitened_rows`
         unless other equations are given.
         """
-        return cls._scaled(
+        return cls._in_units(
             problem, np.sqrt(problem.p_z), Precision.unit[1], equations or whitened_rows
         )
 
     @classmethod
-    def _scaled(cls, problem: Problem, scale: Array, least: float, equations: Equations) -> Program:
+    def _in_units(
+        cls, problem: Problem, scale: Array, least: float, equations: Equations
+    ) -> Program:
         """Return the program with costs in units of the Bayes error, or of a share `least` of the
         constant guess's error if that is larger.
         """

@@ -102,7 +102,7 @@ class LeakageConstraint:
         Empty if the measure is not linear.
         """
         return tuple(
-            tuple(self._scaled(each, group.prior) for each in self._rows(group))
+            tuple(self._append_mean(each, group.prior) for each in self._rows(group))
             for group in self.groups
         )
 
@@ -130,7 +130,7 @@ class LeakageConstraint:
     def _rows(self, group: PriorGroup) -> tuple[Array, ...]:
         return self.measure.pieces(group.prior, self.level) or ()
 
-    def _scaled(self, piece: Array, prior: Array) -> Array:
+    def _append_mean(self, piece: Array, prior: Array) -> Array:
         mean = piece @ prior
         size = np.abs(piece) @ prior  # size at independence; rounding errors are set to 0
         exact = np.where(np.abs(mean) > 2 * (prior.size + 2) * UNIT * size, mean, 0.0)

@@ -180,7 +180,7 @@ def duals_for(problem: Any, answer: Any, seconds: float = math.inf) -> tuple[Arr
             return None
         if problem.kind is Kind.STEPS:
             return _over_time(problem, answer)
-        problem, answer = _finely(problem, answer)
+        problem, answer = _on_fine_grid(problem, answer)
     elif np.ndim(answer) != 2:
         return None
     reduced = reduce(problem, merge=False)
@@ -222,7 +222,7 @@ def _over_time(problem: CausalProblem, rule: CausalRule) -> tuple[Array, float]:
     return duals_along(direction, model.p_xz, model.loss, problem.budget, least)
 
 
-def _finely(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Problem, Array]:
+def _on_fine_grid(problem: ContinuousProblem, rule: IntervalRule) -> tuple[Problem, Array]:
     inner = np.unique(np.concatenate([problem.quantiles, problem.breakpoints]))
     for _ in range(3):
         inner = np.unique(np.concatenate([inner, midpoints(inner[:-1], inner[1:])]))

@@ -51,7 +51,7 @@ _LARGEST = 1 << 20
 """Largest number of entries in the blocks of a Newton system: several seconds per step."""
 
 _STEPS = 150
-"""Of the interior point: chains that are nearly deterministic take up to 130, most twenty."""
+"""Largest number of interior-point steps: nearly deterministic chains take up to 130, most 20."""
 
 _CLEAR = 1e-8
 """Singular value of Φ above which a combination of private values keeps half of its digits."""
@@ -335,7 +335,7 @@ class _InteriorPoint:
         most = 0 if self._precision.unresolved else self._options.max_iterations or _STEPS
         point = self._start()
         while rounds < most and (rounds == 0 or time.perf_counter() < deadline):
-            if (self._narrow and (self._kept or waiting > 2)) or waiting > 15:
+            if (self._narrow and (self._has_private_answer or waiting > 2)) or waiting > 15:
                 break
             before = self._upper - self._lower
             complementarity = point.complementarity
@@ -396,7 +396,7 @@ class _InteriorPoint:
         )
 
     @property
-    def _kept(self) -> bool:
+    def _has_private_answer(self) -> bool:
         return self._best is not None and self._best.leakage <= 0.5 * (
             self._model.budget + self._problem.budget
         )

@@ -314,7 +314,7 @@ class Solution:
         return {"own_leaks": plain(self.own_leaks), "own_odds": plain(self.own_odds)}
 
     @property
-    def _stated(self) -> tuple[Array | OutcomeRule, Array, Array, dict[int, list[int]]]:
+    def _file_content(self) -> tuple[Array | OutcomeRule, Array, Array, dict[int, list[int]]]:
         """The content of a file: the rule of a problem in blocks, otherwise the estimator; duals;
         columns of integers at budget 0.
 
@@ -346,7 +346,7 @@ class Solution:
         """
         from discreet.files.records import solution_members
 
-        return solution_members(*self._stated)
+        return solution_members(*self._file_content)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool | None = None) -> None:
         """Write `members()`, `to_dict()`, the date and the report of samples as one `.npz`,
@@ -356,7 +356,7 @@ class Solution:
         """
         from discreet.files.records import save_solution
 
-        estimator, tilt, multipliers, exact = self._stated
+        estimator, tilt, multipliers, exact = self._file_content
         report = self.problem.samples
         record = self.to_dict() | {"date": date_now()}
         save_solution(
@@ -374,7 +374,7 @@ class Solution:
         """Return a data frame with one row per outcome: its probability, and the probability of
         each guess. InputError without a matrix.
         """
-        problem, estimator = self._drawn()
+        problem, estimator = self._arrays_to_draw()
         guesses = dict(zip(row_names(problem)[1], estimator, strict=True))
         return frame({"probability": np.asarray(problem.p_z), **guesses})
 
@@ -382,7 +382,7 @@ class Solution:
         """Return a figure of the outcomes by their guess, as in `Problem.plot`; for two guesses and
         values, with the line between them.
         """
-        problem, estimator = self._drawn()
+        problem, estimator = self._arrays_to_draw()
         border = None
         if problem.m == 2 and len(problem.p_xz) == 2 and self.tilt is not None:
             border = self.tilt[1] - self.tilt[0]
@@ -390,7 +390,7 @@ class Solution:
             problem, estimator, (f"{problem.name or 'Problem'}: {self.backend}"), border
         )
 
-    def _drawn(self) -> tuple[Problem, Array]:
+    def _arrays_to_draw(self) -> tuple[Problem, Array]:
         """Return the problem and its estimator, both as arrays."""
         problem = self.problem.in_arrays("a picture of every outcome")
         if self.estimator is None:

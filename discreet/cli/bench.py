@@ -248,7 +248,7 @@ def _plan(study: Study, cells: Sequence[Cell], place: Path, as_json: bool) -> No
         screen.say(f"{len(cells)} cells, {len(missing)} to run, about {_duration(seconds)}")
     screen.show(
         lambda: record,
-        lambda _: [_profile_table(study), _cell_table(cells, finished), *_skipped(cells)],
+        lambda _: [_profile_table(study), _cell_table(cells, finished), *_reasons_to_skip(cells)],
         as_json=as_json,
     )
 
@@ -278,7 +278,7 @@ def _cell_table(cells: Sequence[Cell], finished: set[str]) -> Table:
     )
 
 
-def _skipped(cells: Sequence[Cell]) -> list[str]:
+def _reasons_to_skip(cells: Sequence[Cell]) -> list[str]:
     """Why cells are skipped, a sentence for each reason."""
     counts = Counter(cell.skipped for cell in cells if cell.skipped)
     return [f"{count} skipped: {reason}." for reason, count in counts.items()]

@@ -89,7 +89,7 @@ def compare(
         written = write_comparison(comparison, out, overwrite=force)
     finally:  # a result that cannot be written is still shown
         screen.show(comparison.to_dict, partial(_output, comparison), as_json=as_json)
-    screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
+    screen.say(f"wrote {written[0]} and {len(written) - 1} files next to it")
     if comparison.uncertified_cases or comparison.disagreements:
         raise typer.Exit(1)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from discreet import problems
 
 
-def _matching(names: Iterable[str], typed: str, before: str = "") -> list[str]:
+def _complete(names: Iterable[str], typed: str, before: str = "") -> list[str]:
     """Return the names that begin with what was typed, after what stands before it; shells complete
     names of files themselves.
     """
@@ -29,7 +29,7 @@ def problem_names(typed: str) -> list[str]:
     """Completions of catalog names."""
     from discreet.problems.catalog import entries
 
-    return _matching((each.name for each in entries()), typed)
+    return _complete((each.name for each in entries()), typed)
 
 
 def backend_list(typed: str) -> list[str]:
@@ -37,14 +37,14 @@ def backend_list(typed: str) -> list[str]:
     from discreet.backends.registry import backend_names
 
     before, comma, last = typed.rpartition(",")
-    return _matching(backend_names(), last, before + comma)
+    return _complete(backend_names(), last, before + comma)
 
 
 def study_names(typed: str) -> list[str]:
     """Completions of studies of the package."""
     from discreet.reports.study.plan import SHIPPED
 
-    return _matching(SHIPPED, typed)
+    return _complete(SHIPPED, typed)
 
 
 def measure_names(typed: str) -> list[str]:
@@ -52,7 +52,7 @@ def measure_names(typed: str) -> list[str]:
     from discreet.measures.registry import CONDITIONAL, MEASURES
 
     column, equals, name = typed.rpartition("=")
-    return _matching((*MEASURES, *CONDITIONAL), name, column + equals)
+    return _complete((*MEASURES, *CONDITIONAL), name, column + equals)
 
 
 def parameter_names(context: typer.Context, typed: str) -> list[str]:
@@ -61,7 +61,7 @@ def parameter_names(context: typer.Context, typed: str) -> list[str]:
 
     words = [word.partition(":")[0] for word in _words(context)]
     known = [entry for entry in entries() if entry.name in words]
-    return _matching((f"{each.name}=" for entry in known for each in entry.parameters), typed)
+    return _complete((f"{each.name}=" for entry in known for each in entry.parameters), typed)
 
 
 def column_names(context: typer.Context, typed: str) -> list[str]:
@@ -73,7 +73,7 @@ def column_names(context: typer.Context, typed: str) -> list[str]:
     for path in filter(is_table, _words(context)):
         with contextlib.suppress(DiscreetError):  # nothing to complete from
             columns += TableStream(path).header
-    return _matching(columns, typed)
+    return _complete(columns, typed)
 
 
 def _words(context: typer.Context) -> list[str]:
@@ -220,8 +220,8 @@ class AskedProblem:
     """A problem under one budget.
 
     spec      as typed: a catalog name with parameters, a file or a table
-    fraction  of the Bayes rule's leakage, where nobody gave a budget; None: the budget is the given
-              one, or that of the file
+    fraction  of the Bayes rule's leakage, if no budget was given; None: the budget is the given
+              one, or the file's
     """
 
     spec: str

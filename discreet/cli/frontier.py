@@ -126,7 +126,7 @@ def _write(curve: Frontier, csv: str | None, svg: str | None, out: str | None, f
         contents["frontier.csv"] = curve.to_csv()
         contents["frontier.json"] = json.dumps(curve.to_dict(), indent=1, allow_nan=False) + "\n"
         written = write_folder(out, contents, {"command": "discreet frontier"}, overwrite=force)
-        screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
+        screen.say(f"wrote {written[0]} and {len(written) - 1} files next to it")
 
 
 def _verdict(curve: Frontier) -> str:

@@ -42,10 +42,10 @@ def by_column(
     option: str,
     read: Callable[[str], Any] = str,
 ) -> dict[str, Any]:
-    """The values of an option by the hidden columns that it names; one without a name is about all
-    together. Raises InputError.
+    """Return the values of an option by the hidden columns that it names; a value without a name is
+    about all columns together. Raises InputError.
 
-    read: what a value is made of its text.
+    read: makes a value of its text.
     """
     found: dict[str, Any] = {}
     for text in given or ():

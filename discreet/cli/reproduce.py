@@ -70,7 +70,7 @@ def reproduce(
         for records in tables(study).values():  # a result that cannot be written is still shown
             print(records_csv(records))
         raise
-    screen.say(f"wrote {written[0]} and {len(written) - 1} files beside it")
+    screen.say(f"wrote {written[0]} and {len(written) - 1} files next to it")
     if not study.certified:
         raise typer.Exit(1)
 

@@ -1,5 +1,5 @@
-"""`discreet submit`: answers of another program to the problems of a study, judged and kept beside
-our own.
+"""`discreet submit`: answers of another program to the problems of a study, judged and kept next
+to our own.
 """
 
 from __future__ import annotations

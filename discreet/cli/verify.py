@@ -76,7 +76,7 @@ def _model(problem: str, asked: ProblemOptions) -> tuple[Any, Any]:
 
 
 def _record(found: Verification) -> dict[str, Any]:
-    """What is proven, as plain values; that of the only constraint by its own names."""
+    """Return what is proven, as plain values; for a single constraint under its own names."""
     from discreet.problems.constraint import are_numbered
     from discreet.showing.data import plain
 

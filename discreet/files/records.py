@@ -293,7 +293,7 @@ def load_solution(path: _PathLike, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Sto
     multipliers = _multipliers(where, stored)
     tilt = stored.arrays["tilt"]
     estimator = _rule(where, stored) if "rule_tilt" in form else stored.arrays["estimator"]
-    estimator = _checked(where, estimator, tilt, multipliers)
+    estimator = _check_answer(where, estimator, tilt, multipliers)
     report = counted.report_of(where, stored)
     if report is not None and as_rule(estimator).shape != (
         len(report.guesses),
@@ -372,7 +372,7 @@ def save_solution(
         prices = np.atleast_1d(as_numbers(multipliers, "multiplier", "[C] or one number"))
     except (InputError, TypeError) as error:
         raise FileError(f"{where}: {error}") from None
-    estimator = _checked(where, estimator, tilt, prices)
+    estimator = _check_answer(where, estimator, tilt, prices)
     try:
         text = json.dumps(dict(metadata), allow_nan=False, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
@@ -391,7 +391,7 @@ def is_solution(path: Path) -> bool:
     return member_names(path) >= _SOLUTION
 
 
-def _checked(where: str, estimator: Any, tilt: Array, multipliers: Array) -> Any:
+def _check_answer(where: str, estimator: Any, tilt: Array, multipliers: Array) -> Any:
     """Return the estimator of a solution, an array or a rule, after checking its parts."""
     if tilt.ndim != 2 or not tilt.size:
         raise FileError(f"{where}: tilt has shape {list(tilt.shape)}; give [m, n]")

@@ -253,7 +253,7 @@ class JudgedAnswer:
             self._private,
         )
 
-    def _summed(self, rule: Rule) -> Worth:
+    def _worth_of(self, rule: Rule) -> Worth:
         return self._worth(rule, self._pass(rule, self._tilt))
 
     def _ignoring_some(self, rule: Rule) -> Worth:
@@ -288,14 +288,14 @@ class JudgedAnswer:
             if share == 1.0 and rule.draws_exactly(end.answer):
                 more = 2.0 * rule.inexact(self._discrete).loss
                 return rule, replace(end.worth, upper=end.worth.upper + more)
-            self._plain = self._summed(rule)
+            self._plain = self._worth_of(rule)
         return rule, self._ignoring_some(rule)
 
     @property
     def anchors(self) -> Iterator[End]:
         """Yield further answers to blend towards; they are read only if a budget is exceeded."""
         for rule, moved in self.answer.anchors(self._problem):
-            yield End(rule.answer, self._summed(rule), moved)
+            yield End(rule.answer, self._worth_of(rule), moved)
 
     def duals(self) -> Iterator[DualBound]:
         """Yield the given duals, and, if they are cheap, zero duals, which prove the Bayes

@@ -294,7 +294,7 @@ def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
     return all(_keeps(number, term, worth) for number, term in enumerate(terms))
 
 
-def _ignoring(case: JudgedAnswer) -> list[End]:
+def _independent_guesses(case: JudgedAnswer) -> list[End]:
     """Return guesses that are independent of the outcome and so leak nothing: every constant, best
     first, and a draw from the law of Ŷ.
     """
@@ -313,7 +313,7 @@ def _within_budget(case: JudgedAnswer) -> tuple[Rule, Worth, float]:
     worth = case.own
     if _keeps_budgets(case.terms, own):
         return case.answer, own, 0.0
-    ends = [*_ignoring(case), *case.anchors]
+    ends = [*_independent_guesses(case), *case.anchors]
     perfect = asks_privacy(case.terms)
     # A blend that includes any share of this answer is not private.
     if perfect and not is_private(own.within, own.doubt):

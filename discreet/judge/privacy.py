@@ -122,13 +122,13 @@ class Moves:
             name: np.concatenate([getattr(moves, name) for moves in found], axis=-1)
             for name in _EACH
         }
-        return replace(found[0], **each)._spanning()
+        return replace(found[0], **each)._select_spanning()
 
     def chosen(self, which: Any) -> Moves:
         """Return some of the moves, by index or mask."""
         return replace(self, **{name: getattr(self, name)[..., which] for name in _EACH})
 
-    def _spanning(self) -> Moves:
+    def _select_spanning(self) -> Moves:
         """Select 2(n − 1) moves for each guess, twice as many independent ones as needed, in the
         order of their effect.
         """

@@ -173,7 +173,7 @@ class GLeakage(BestAction):
         """Return B, plus an allowance for another action whose prior gain equals that of w* up to
         rounding.
         """
-        return _spared(super().level(budget), len(self.gain[0]))
+        return _add_rounding(super().level(budget), len(self.gain[0]))
 
     def gains(self, n: int) -> Array:
         """Return the gain matrix as an array."""
@@ -238,7 +238,7 @@ class MinEntropyLeakage(BestAction):
         """Return B, plus an allowance for another value whose prior equals that of j* up to
         rounding.
         """
-        return _spared(super().level(budget), 1)
+        return _add_rounding(super().level(budget), 1)
 
     def gains(self, n: int) -> Array:
         """Return the identity matrix: a correct guess gains 1."""
@@ -333,5 +333,5 @@ def _first_best(prior: Array) -> int:
     return int(np.argmax(prior >= prior.max() * (1.0 - _EVEN)))
 
 
-def _spared(level: float, terms: int) -> float:
+def _add_rounding(level: float, terms: int) -> float:
     return level + (2.0 * _EVEN + 4.0 * (terms + 4) * UNIT) * (1.0 + level)

@@ -201,7 +201,7 @@ def support_ceiling(tilt: Array, p_x: Array, multiplier: float) -> Array:
         scaled = tilt / multiplier
         value = _shift_of_small_tilts(scaled, mean, p_x, multiplier, unit)
         if np.abs(scaled).max() > 1.0:
-            value = np.fmin(value, _far(tilt, p_x, multiplier, unit))
+            value = np.fmin(value, _scaled_support(tilt, p_x, multiplier, unit))
     return np.asarray(np.where(np.isfinite(value), np.minimum(value, largest), largest))
 
 
@@ -243,7 +243,7 @@ def beyond_linear(z: float) -> float:
     return (math.expm1(z) - z) * (1.0 + 4.0 * UNIT * abs(z)) if z < 700.0 else math.inf
 
 
-def _far(tilt: Array, p_x: Array, multiplier: float, unit: float) -> Array:
+def _scaled_support(tilt: Array, p_x: Array, multiplier: float, unit: float) -> Array:
     """Return h_i from the differences to the largest tilt of a row, whose exponentials cannot
     overflow.
     """

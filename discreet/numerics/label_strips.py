@@ -97,7 +97,8 @@ def _kernel() -> Any:
     outcomes that are not clear.
     """
     inlined = (
-        jit(each, inline=True) for each in (_fetch, _tilted, _decide, _clear, _number_of, _add)
+        jit(each, inline=True)
+        for each in (_fetch, _tilted_losses, _decide, _clear, _number_of, _add)
     )
     fetch, tilted, decide, clear, number_of, add = inlined
     plain = jit(_plain, reorder=True)
@@ -187,7 +188,7 @@ def _fetch(values, start, size, data, at):  # type: ignore[no-untyped-def]
     return wrong
 
 
-def _tilted(n, m, data, tilt, value, mass):  # type: ignore[no-untyped-def]
+def _tilted_losses(n, m, data, tilt, value, mass):  # type: ignore[no-untyped-def]
     """Set value[i] = (L_i + t_i1 a_1) + t_i2 a_2 + …, each operation rounded, and mass = Σ_j
     a_j.
     """

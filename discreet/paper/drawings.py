@@ -72,7 +72,7 @@ def _inference(study: PaperStudy) -> Figure:
                 "Fano's bound (sharp)", counts, tuple(row.local_x_fano for row in rows), "line", 2
             ),
             Series(
-                "without seeing anything, or only a perfectly private guess",
+                "from nothing, or from a perfectly private guess",
                 counts,
                 (blind,) * len(rows),
                 "line",
@@ -81,7 +81,7 @@ def _inference(study: PaperStudy) -> Figure:
         ),
         description=f"From {numerals.number(rows[0].local_x_error, 3)} with one sensor to "
         f"{numerals.number(last.local_x_error, 3)} "
-        f"with {last.sensors}; without seeing anything it is {blind:.2g}.",
+        f"with {last.sensors}; from nothing it is {blind:.2g}.",
     )
 
 
@@ -98,7 +98,7 @@ def _guesses(study: PaperStudy) -> Figure:
     inside = sum(row.low <= row.exact <= row.high for row in rows)
     return Figure(
         name="x-given-guess",
-        title="A perfectly private guess says nothing about X",
+        title="A perfectly private guess reveals nothing about X",
         subtitle=f"{settings.guess_sensors} sensors, {settings.samples:,} simulated guesses, "
         f"{100 * settings.confidence:g} % confidence intervals",
         x_label="value of X given the guess",

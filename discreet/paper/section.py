@@ -26,25 +26,25 @@ NAMES = (
     "guesses.csv",
     "curves.csv",
 )
-"""Every file that a study writes, beside the manifest."""
+"""Every file that a study writes, besides the manifest."""
 
 _MODEL = """X and Y are independent, Pr(X = 1) = 0.3, Pr(Y = 1) = 0.5. M sensors each measure 0.6 Y + 0.4 X plus Gaussian
 noise of variance 0.01, independently, and report a bin. Y is to be estimated, X is private. Every optimum below is certified
 by a judge that checks all that it takes from the solver."""
 
-_INFERENCE = """In the oblivious scheme every sensor sends its own maximum a posteriori estimate of Y. No single one says
-much about X, but together their counts do. The curve is exact: it sums over all counts. Fano's inequality bounds it from
-below by what remains unknown of X."""
+_INFERENCE = """In the oblivious scheme every sensor sends its own maximum a posteriori estimate of Y. A single estimate
+reveals little about X, but the counts of all of them reveal much. The curve is exact: it sums over all counts. Fano's
+inequality bounds it from below by the equivocation of X."""
 
-_GUESSES = """The best perfectly private estimator of Y at {}: whatever it guesses, the law of X does not change. The figure
-shows relative frequencies in simulated guesses with exact (Clopper–Pearson) intervals, beside the exact values."""
+_GUESSES = """The best perfectly private estimator of Y at {}: either guess leaves the law of X as it was. The figure shows
+relative frequencies in simulated guesses with exact (Clopper–Pearson) intervals, next to the exact values."""
 
-_UTILITY = """The perfectly private estimator sees all measurements. It errs less than the best fusion of the local
-estimates, which hides nothing, at {} of the {} numbers of sensors. The Bayes rule from all measurements errs least."""
+_UTILITY = """The perfectly private estimator uses all measurements. At {} of the {} numbers of sensors it errs less than
+the best fusion of the local estimates, which hides nothing. The Bayes rule from all measurements errs least."""
 
 _CURVES = """Between perfect privacy and the Bayes rule lies a whole curve, which the paper does not show. It is convex, so
-chords between solved budgets bound it from above and tangents from below, at every budget. Leakage is scaled by I_MAP, which
-falls fast with M: a good estimate says little about X here, as X and Y are independent."""
+chords between solved budgets bound it from above and tangents from below, at every budget. Leakage is relative to
+I_MAP, which falls fast with M: a good estimate reveals little about X here, as X and Y are independent."""
 
 _SHAPES = """Divided by the error probability of the Bayes rule, the curves show what privacy costs. They are steep near
 zero, where leakage is quadratic in the gain: the first part of the budget buys the most."""
@@ -89,7 +89,7 @@ def page(study: PaperStudy) -> str:
     ]
     sections = [
         Section(
-            inference.title,
+            "Inference of X",
             [
                 _INFERENCE,
                 inference,
@@ -97,17 +97,18 @@ def page(study: PaperStudy) -> str:
             ],
         ),
         Section(
-            guesses.title,
+            "The law of X given the guess",
             [
                 _GUESSES.format(_sensors(chosen.guess_sensors)),
                 guesses,
                 _fold_table("X given the guess", records["guesses"]),
             ],
         ),
-        Section(utility.title, [_UTILITY.format(better, len(study.sensors)), utility]),
-        Section(curves.title, [_CURVES, curves]),
+        Section("Cost of perfect privacy", [_UTILITY.format(better, len(study.sensors)), utility]),
+        Section("Beyond the paper: every budget", [_CURVES, curves]),
         Section(
-            shapes.title, [_SHAPES, shapes, _fold_table("Every solved budget", records["curves"])]
+            "Beyond the paper: the shape of the curves",
+            [_SHAPES, shapes, _fold_table("Every solved budget", records["curves"])],
         ),
         Section("Settings", [Facts("", settings)]),
     ]

@@ -31,8 +31,9 @@ VARIABLE = "DISCREET_KEY"
 """The environment variable that holds a key, or the path of its file."""
 
 NEEDS_IDS = (
-    "the rule draws guesses of people with the same record, who would share its coin, or by a "
-    "lottery, which coins of near-duplicates average out, so who a person is has to decide the coin"
+    "the rule draws guesses for people with equal records, who would share a coin, or by a "
+    "lottery, which the coins of near-duplicates average out; so the coin must depend on the "
+    "person's id"
 )
 
 _SEALS = ("checksum", "signature", "digest")  # the last member is the checksum of version 1

@@ -11,8 +11,8 @@ given z). They are the constraints of one problem, and the rule reads their prob
 side.
 
 At a tie the guess follows the column of the answer: the rule lists the probabilities of these few
-people, and treats everyone who shares them alike. Then the judge examines the rule as it will be
-deployed. Its verdict is about this model ("certified for this model"), never about other people;
+people, and treats everyone who shares them in the same way. Then the judge examines the deployed
+rule. Its verdict is about this model ("certified for this model"), never about other people;
 for them see `discreet.people.evaluation`.
 
 Source: docs/theory.md, sections 7 and 23.

@@ -302,7 +302,7 @@ class Evaluation:
         budget of each column), with the confidence. The share is 1 if no smaller one is known to
         suffice.
 
-        towards: probabilities of the guesses that the lottery makes, whoever the person is [m]
+        towards: probabilities of the guesses that the lottery makes, for every person [m]
         """
         parts = self.under(budget)
         return Lottery(

@@ -85,12 +85,12 @@ def limits_of(measure: Measure, region: Region) -> tuple[float, float]:
 
 
 def lowest_of(measure: Measure, region: Region) -> float:
-    """The least leakage alone."""
+    """Return only the least leakage over the region."""
     return _join_given(measure, [float(measure.least_leakage(part)) for part in region.parts])
 
 
 def highest_of(measure: Measure, region: Region) -> float:
-    """The largest leakage alone, of all laws whose odds ratios lie between 1 and one that the
+    """Return only the largest leakage, of all laws whose odds ratios lie between 1 and one that the
     region allows.
     """
     n = region.people.size // region.given

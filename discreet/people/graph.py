@@ -72,7 +72,7 @@ def to_onnx(private: Any, examples: Any) -> bytes:
     graph = _Graph(onnx, columns, None if columns else int(np.shape(examples)[1]))
     found = [
         _part(graph, private.estimator_, "guessed/"),
-        _beside(graph, private.private_estimator_),
+        _side_by_side(graph, private.private_estimator_),
     ]
     within = private.rule_.within + _SINGLE * any(single for _, single in found)
     p_y, p_x = (name for name, _ in found)
@@ -218,8 +218,8 @@ def _add_rule(graph: _Graph, rule: Rule, p_y: str, p_x: str, within: float) -> N
 
 
 def _second(graph: _Graph, second: dict[str, Any], scores: str, p_x: str) -> str:
-    """The columns where a second tilt draws one of the guesses whose scores are least; one that is
-    alone is certain.
+    """The columns where a second tilt draws one of the guesses whose scores are least; a single
+    one is certain.
     """
     axis = graph.constant([1], np.int64)
     edge = graph.add(
@@ -243,7 +243,7 @@ def _part(graph: _Graph, calibrated: Calibrated, prefix: str) -> tuple[str, bool
         shape = graph.add("Concat", people, graph.constant([1], np.int64), axis=0)
         row = graph.constant(np.exp(calibrated.offset)[None, :])
         return graph.add("Tile", row, shape), False
-    said, single = _said(graph, calibrated.model, prefix)
+    said, single = _uncalibrated(graph, calibrated.model, prefix)
     said = graph.add("Max", said, graph.constant(LEAST))
     labels = calibrated.offset.size
     if calibrated.known.size < labels:
@@ -256,8 +256,8 @@ def _part(graph: _Graph, calibrated: Calibrated, prefix: str) -> tuple[str, bool
     ), single
 
 
-def _beside(graph: _Graph, found: SideBySide) -> tuple[str, bool]:
-    """The same of the classifiers of the sensitive features, one after another."""
+def _side_by_side(graph: _Graph, found: SideBySide) -> tuple[str, bool]:
+    """Add the classifiers of the sensitive features, one after the other."""
     parts = [_part(graph, each, f"hidden{k}/") for k, each in enumerate(found.parts)]
     together = (
         graph.add("Concat", *(name for name, _ in parts), axis=1) if len(parts) > 1 else parts[0][0]
@@ -265,9 +265,9 @@ def _beside(graph: _Graph, found: SideBySide) -> tuple[str, bool]:
     return together, any(single for _, single in parts)
 
 
-def _said(graph: _Graph, model: Any, prefix: str) -> tuple[str, bool]:
-    """What a classifier says before it is calibrated [people, labels], and whether it is in single
-    precision.
+def _uncalibrated(graph: _Graph, model: Any, prefix: str) -> tuple[str, bool]:
+    """Add the probabilities of a classifier before calibration [people, labels]; return their name,
+    and whether they are in single precision.
     """
     steps = _boosting(model)
     if steps is None:

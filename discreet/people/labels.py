@@ -134,7 +134,7 @@ def encode_labels(
     """Labels and the code of each person's: first the known ones, then the others, sorted.
 
     Labels are plain Python values; NaN, None, NA and NaT are all None. Raises InputError for values
-    that are no labels.
+    that are not labels.
     """
     if values.dtype.kind in "biuSU":
         distinct, codes = np.unique(values, return_inverse=True)

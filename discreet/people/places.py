@@ -39,7 +39,7 @@ _AT_ONCE = 128  # places
 
 @dataclass(frozen=True, eq=False)
 class Lottery:
-    """A lottery: for a share of the people, whoever they are, a guess is drawn from
+    """A lottery: for a share of the people, regardless of who they are, a guess is drawn from
     `towards` [m].
     """
 

@@ -4,9 +4,9 @@ not used to make it.
 Rules are designed for a ladder of budgets, starting at a rung that only the design people
 determine. A rule passes if the upper confidence limit of its leakage on the calibration people is
 within the requested budget. The first that does not pass ends the search. It is *diluted*: a
-lottery guesses for a share of the people, whoever they are, large enough that the limit is within
-the budget (`Evaluation.dilution`). Of the diluted rule and the last rule that passed, the one with
-the smaller error in the model is taken.
+lottery guesses for a share of the people, regardless of who they are, large enough that the limit
+is within the budget (`Evaluation.dilution`). The diluted rule competes with the last rule that
+passed; the one with the smaller error in the model is taken.
 
 A rule that leaks more than the budget passes, or is diluted too little, only if its limit fails,
 which has probability at most 1 − confidence. The rule that is taken breaks the budget only if this
@@ -156,13 +156,13 @@ class Promise:
                 return kept
             return (
                 f"{kept}; a lottery guesses for {100.0 * taken.lottery.share:.3g} % of the "
-                "people, whoever they are"
+                "people, regardless of who they are"
             )
         leasts = _join_words(f"{each:.2g}{about(name)}" for name, each in self.leasts.items())
         return (
             "CONSTANT: the guess is always the same and leaks nothing; no other rule could be "
-            f"shown, {sure}, to keep {asked} with {people}, who can promise about {leasts} at the "
-            "least"
+            f"shown, {sure}, to keep {asked} with {people}; the smallest budget that they can "
+            f"prove is about {leasts}"
         )
 
 

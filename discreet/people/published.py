@@ -63,8 +63,8 @@ def published_leakage(found: Evaluation, secret: Any) -> dict[str, float | None]
 
 
 def published_lottery(found: Evaluation, lottery: Lottery) -> Lottery:
-    """The lottery that dilutes a rule. Its share is in the rule's file, and is what the limit of
-    the leakage says: about few people with two digits alone.
+    """Return the lottery that dilutes a rule. Its share is in the rule's file and determines the
+    limit of the leakage, so if few people are concerned it has only two digits.
     """
     tables = [found, *found.secrets.values()]
     if not any(_few(each).any() for each in tables):

@@ -137,7 +137,7 @@ def warnings_about(rows: Rows) -> list[str]:
         elif len({*cells.tolist()}) > max(_FEW, _IDENTIFIES * len(cells)):
             kind = "texts" if cells.dtype.kind == "O" else "numbers"
             found.append(
-                f"column {name!r} has nearly as many {kind} as people; if it says who a person is, "
+                f"column {name!r} has nearly as many {kind} as people; if it identifies people, "
                 "leave it out"
             )
     if rows.person is None and rows.records is not None:

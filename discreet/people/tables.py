@@ -1,8 +1,8 @@
 """Data frames of libraries other than pandas, such as Polars: the one place where they come in, as
 columns of arrays, and where guesses go out as a column of the same library.
 
-narwhals reads them. scikit-learn 1.9 and later brings it; without it they are refused like anything
-else that is no table.
+narwhals reads them. scikit-learn 1.9 and later brings it; without it they are refused like any
+other value that is not a table.
 """
 
 from __future__ import annotations

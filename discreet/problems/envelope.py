@@ -340,13 +340,15 @@ def _lower_hull(points: Iterable[tuple[float, ...]]) -> Array:
     for point in sorted(points):
         if hull and point[1] >= hull[-1][1]:  # a point to the left is at least as low
             continue
-        while len(hull) >= 2 and _above(hull[-2], hull[-1], point):
+        while len(hull) >= 2 and _is_above_chord(hull[-2], hull[-1], point):
             hull.pop()
         hull.append(point)
     return np.array(hull)
 
 
-def _above(left: tuple[float, ...], middle: tuple[float, ...], right: tuple[float, ...]) -> bool:
+def _is_above_chord(
+    left: tuple[float, ...], middle: tuple[float, ...], right: tuple[float, ...]
+) -> bool:
     """Return True if the middle point lies on or above the chord of its neighbours."""
     return (middle[1] - left[1]) * (right[0] - left[0]) >= (right[1] - left[1]) * (
         middle[0] - left[0]

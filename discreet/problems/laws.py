@@ -76,7 +76,7 @@ class Law:
 
     def under_guess(self, column: Array) -> Law:
         """Return the law if the guess is drawn from a column [m] at every outcome."""
-        return Law(tuple([_ignoring(column, groups) for groups in self.constraints]))
+        return Law(tuple([_independent_laws(column, groups) for groups in self.constraints]))
 
 
 def laws_of(
@@ -128,7 +128,7 @@ def _blend_laws(
     return tuple([one.blend(other, share) for one, other in zip(own, others, strict=True)])
 
 
-def _ignoring(column: Array, groups: tuple[OutputLaw, ...]) -> tuple[OutputLaw, ...]:
+def _independent_laws(column: Array, groups: tuple[OutputLaw, ...]) -> tuple[OutputLaw, ...]:
     laws = []
     for group in groups:
         mass = column * group.mass.sum() if group.measure.conditional else column

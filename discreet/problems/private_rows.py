@@ -82,8 +82,8 @@ class PrivateRows:
         return np.concatenate([rows, self.gains @ rows]) if self.gains.size else rows
 
     def extend_sums(self, sums: DoubleDouble, lift: NDArray[np.int32]) -> DoubleDouble:
-        """Return double-double sums over outcomes [..., n], given times 2^lift, followed by sums of
-        gains, which are not lifted.
+        """Return double-double sums over outcomes [..., n], which are scaled by 2^lift, followed by
+        sums of gains, which are not scaled.
         """
         if not self.gains.size:
             return sums

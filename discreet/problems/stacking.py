@@ -59,8 +59,8 @@ def stack_constraints(
             own, sizes = private_rows(each.p_xz, measure_asked(each.budget, each.measure))
             if rows and own.shape[1] != rows[0].shape[1]:
                 raise InputError(
-                    f"p_xz has {own.shape[1]} outcomes and that of constraints[0] "
-                    f"{rows[0].shape[1]}; give as many"
+                    f"p_xz has {own.shape[1]} outcomes and p_xz of constraints[0] has "
+                    f"{rows[0].shape[1]}; give equal numbers"
                 )
             # Only an equivocation needs more of the prior than its size.
             prior = [own[:, 0]] if equivocation is None else dd_sum(own)
@@ -78,8 +78,8 @@ def check_rows(terms: Sequence[Term], count: int) -> None:
     joined = all(each.stop == later.start for each, later in pairwise(groups))
     if not groups or not joined or (groups[0].start, groups[-1].stop) != (0, count):
         raise InputError(
-            f"the terms are not about the {count} rows of p_xz, one after another; "
-            "give terms that are"
+            f"the terms do not cover the {count} rows of p_xz consecutively; give terms whose "
+            "groups follow each other from row 0 to the last"
         )
 
 
@@ -108,8 +108,8 @@ def kept_terms(terms: Sequence[Term], rows: NDArray[np.intp]) -> tuple[Term, ...
 
 
 def check_same_outcomes(p_xz: Array, terms: Sequence[Term], start: int = 0) -> None:
-    """Raise InputError if a constraint gives outcomes of p_xz [n, ·] another probability than the
-    first; the first outcome has index `start`.
+    """Raise InputError unless all constraints give the outcomes of p_xz [n, ·] the probabilities of
+    the first; the first outcome has index `start`.
     """
     for number, term in enumerate(terms[1:], 1):
         first = p_xz[terms[0].rows].sum(axis=0)
@@ -119,7 +119,5 @@ def check_same_outcomes(p_xz: Array, terms: Sequence[Term], start: int = 0) -> N
             at = int(apart.argmax())
             raise InputError(
                 f"outcome {start + at} has probability {each[at]:.12g} by constraints[{number}] "
-                "and "
-                f"{first[at]:.12g} by constraints[0]; "
-                "give private joints of the same outcomes"
+                f"and {first[at]:.12g} by constraints[0]; give private joints of the same outcomes"
             )

@@ -1,8 +1,8 @@
 """The card of a rule for people: what was promised, what it does, to whom, and by what it was made.
 
-It is drawn from what the file of the rule holds (`about` in rule.json), so anybody who has the rule
-can draw it again. As a page it is one file that loads nothing, as data it is JSON. Sentences about
-people and about the model stay apart.
+It is drawn from the member `about` of rule.json, so everyone who has the rule can draw it again. As
+a page it is one file that loads nothing, as data it is JSON. Sentences about people and about the
+model stay apart.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def _limits(limits: Mapping[str, float | None]) -> tuple[str, str, str]:
 
 
 def _rate(limits: Mapping[str, float | None]) -> tuple[str, str, str]:
-    """The same, where files leave out what would be about few people."""
+    """Return the limits of a rate; files leave out numbers about few people."""
     estimate, low, high = _limits(limits)
     return "< 5" if limits["estimate"] is None else estimate, low, high
 

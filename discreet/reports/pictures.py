@@ -325,7 +325,7 @@ _PROFILES = {
     ),
     "data": (
         "Solved within a time",
-        "share of all {} tasks certified within so many seconds",
+        "share of all {} tasks certified within the seconds on the axis",
         "seconds, at most",
     ),
 }

@@ -101,7 +101,7 @@ def _leakages(solution: Solution) -> list[tuple[str, str]]:
 
 
 def _own_leakages(solution: Solution) -> str:
-    """What the answer as given leaks."""
+    """Return the leakage of the answer as given."""
     judged = solution.certificate
     assert judged is not None  # there is an answer
     leaks = (
@@ -173,8 +173,8 @@ def _leaks(audited: Solution, secret: int, label: str) -> Table:
         if each.secret == secret
     ]
     caption = (
-        "Leaks are computed, right to rounding; the exact leakage is proven to be at most "
-        "what stands beside it."
+        "Leaks are computed, exact up to rounding; the true leakage is proven to be at most "
+        "the number next to it."
     )
     odds = audited.own_odds
     if odds is not None and odds.secret == secret:
@@ -203,7 +203,7 @@ def _proven(ceiling: float) -> str:
 
 
 def verification_facts(title: str, found: Verification) -> Facts:
-    """What `verify` proves of a solution."""
+    """Return what `verify` proves about a solution."""
     lines = []
     labels = label_constraints(" {}", found.terms)
     for number, term in zip(labels, found.terms, strict=True):
@@ -333,7 +333,7 @@ def case_tables(comparison: Comparison) -> list[Table]:
 
 
 def ranking_table(comparison: Comparison) -> Table:
-    """Which configuration to use: the ranking of a report."""
+    """Return the ranking of a report: which configuration to use."""
     records = [rank.record for rank in ranking(trials(comparison.rows))]
     table = Table.of("Backends", TABLES["ranking"], records)
     return replace(table, numbers=table.heads[1:])

@@ -125,10 +125,10 @@ def shared(count: int, total: int, compared: int, executors: Sequence[str], host
     """State how many attempts were shared, and how many of their times are compared."""
     where = f"{', '.join(executors)}, {hosts} host{'s' * (hosts != 1)}"
     return (
-        f"{count} of {total} attempts may have run beside other work ({where}). Times of "
+        f"{count} of {total} attempts may have run next to other work ({where}). Times of "
         f"{compared} of them are compared: "
-        "those whose control stayed within 5 % of its median over attempts that ran alone, or "
-        "over all where none did."
+        "those whose control stayed within 5 % of its median over attempts without other work, "
+        "or over all attempts if there always was some."
     )
 
 
@@ -137,11 +137,11 @@ def noise(floor: float | None) -> str:
     means that no trial was repeated.
     """
     if floor is None or math.isnan(floor):
-        return "No trial was repeated: how much of a difference is noise is not known."
+        return "No trial was repeated, so it is not known how much of a difference is noise."
     test = "(95th percentile of an A/A test)"
     return (
         f"Repeats of one trial differ by a factor of up to {floor:.3g} {test}: smaller "
-        "differences say nothing."
+        "differences are not significant."
     )
 
 

@@ -42,7 +42,7 @@ def csv_text(columns: Iterable[str] | None, lines: Iterable[Iterable[Any]]) -> s
     """A table as comma-separated text; None is an empty cell. No spreadsheet takes a cell for a
     formula: see `unguarded`.
 
-    columns: their names, for a header; None for lines alone.
+    columns: their names, for a header; None for lines only.
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")

@@ -1,6 +1,6 @@
 """Figures as data: what is drawn, apart from how, which `plane` decides.
 
-Series differ by tone, dash and marker, never by colour alone. Tones are six colours that
+Series differ by tone, dash and marker, never only by colour. Tones are six colours that
 colour-blind people can tell apart, each with a lighter version for dark backgrounds.
 
 Source of the colours: M. Okabe, K. Ito, "Color Universal Design" (2008), darkened or lightened for
@@ -40,7 +40,7 @@ class Series:
     behind  numbers of the attempts behind the points, by which a page shows, hides and explains
             them
     hollow  marks are outlines
-    sizes   radii of the marks; all alike without them
+    sizes   radii of the marks; equal without them
     """
 
     label: str
@@ -79,7 +79,7 @@ class Figure:
     who cannot see it.
 
     categories   words under the places 0, 1, 2, ... of the x axis, instead of numbers
-    rows         words beside the places 0, 1, 2, ... of the y axis, from the top, instead of
+    rows         words next to the places 0, 1, 2, ... of the y axis, from the top, instead of
                  numbers
     y_range      ends of the y axis; None: what the series need
     zone_from    the x from which on the ground is shaded
@@ -124,7 +124,10 @@ class Figure:
         if self.zone_from is not None:
             values += [self.zone_from, 10.0 * self.zone_from]
         ends = extent(values, self.log_x, padded=bool(self.rows))
-        return ends, ticks(ends, self.log_x)
+        marks = ticks(ends, self.log_x)
+        if not self.log_x and all(float(value).is_integer() for value in values):
+            marks = _whole_ticks(marks)
+        return ends, marks
 
     def y_axis(self) -> tuple[Range, list[Tick]]:
         """Ends and ticks of the y axis."""
@@ -192,11 +195,21 @@ def _linear_ticks(ends: Range) -> list[Tick]:
     )
     first = math.ceil(ends[0] / step - 1e-9)
     places = [k * step for k in range(first, math.floor(ends[1] / step + 1e-9) + 1)]
-    return [(place, words) for place, words in zip(places, _alike(places, step), strict=True)]
+    return [
+        (place, words) for place, words in zip(places, _format_alike(places, step), strict=True)
+    ]
 
 
-def _alike(places: Sequence[float], step: float) -> list[str]:
-    """The same number of decimals, or the same power of ten, for all."""
+def _whole_ticks(marks: Sequence[Tick]) -> list[Tick]:
+    """The ticks at whole numbers, for axes that count, such as sensors."""
+    places = [place for place, _ in marks if abs(place - round(place)) < 1e-9]
+    if len(places) == len(marks):
+        return [*marks]
+    return [(place, f"{place:.0f}") for place in places]
+
+
+def _format_alike(places: Sequence[float], step: float) -> list[str]:
+    """Format all places with one number of decimals, or one power of ten."""
     largest = max(abs(place) for place in places)
     if largest == 0.0 or 1e-3 <= largest < 1e5:
         decimals = max(0, -math.floor(math.log10(step) + 1e-9))

@@ -1,4 +1,4 @@
-"""Pages as Markdown."""
+"""Sections of a page as Markdown."""
 
 from __future__ import annotations
 

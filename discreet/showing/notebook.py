@@ -28,10 +28,10 @@ font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans','DejaVu Sans',
 .discreet-card .top{{display:flex;gap:.7em;align-items:baseline;flex-wrap:wrap;margin:0 0 .45em}}
 .discreet-card .kind{{opacity:.72}}
 .discreet-card .badge{{color:#fff;border-radius:99px;padding:.05em .7em;font-size:.9em}}
-.discreet-card dl{{display:grid;grid-template-columns:max-content 1fr;gap:.12em 1.1em;margin:0}}
+.discreet-card dl{{display:grid;grid-template-columns:fit-content(45%) 1fr;gap:.12em 1.1em;margin:0}}
 .discreet-card dl div{{display:contents}}
 .discreet-card dt{{opacity:.72;font-weight:normal;margin:0}}
-.discreet-card dd{{margin:0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums}}
+.discreet-card dd{{margin:0;overflow-wrap:break-word;min-width:0;font-variant-numeric:tabular-nums}}
 .discreet-card .scroll{{overflow-x:auto;margin:.6em 0 0}}
 .discreet-card .hidden{{display:none}}
 .discreet-card h3{{font-size:1em;margin:.6em 0 0}}

@@ -50,7 +50,7 @@ def leakage(estimate: float, ceiling: float, unit: str = "nats") -> str:
 
 
 def outward(value: float | None, figures: int, *, up: bool) -> str:
-    """A limit in so many significant figures, rounded outward; None is ∞."""
+    """A limit with `figures` significant figures, rounded outward; None is ∞."""
     if value is None:
         return "∞"
     direction = ROUND_CEILING if up else ROUND_FLOOR
@@ -74,7 +74,7 @@ def scientific(value: float, digits: int = 1) -> str:
 
 
 def number(value: float, figures: int) -> str:
-    """A number in so many significant figures, with a power of ten where it is tiny."""
+    """A number with `figures` significant figures, with a power of ten where it is tiny."""
     if value == 0.0 or abs(value) >= 1e-4:
         return _plain(f"{value:.{figures}g}")
     return scientific(value, figures - 1)

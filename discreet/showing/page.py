@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
@@ -34,10 +34,9 @@ def document(
     brand: str = "discreet",
     script: str = "",
 ) -> str:
-    """A whole page.
+    """Return a whole page as HTML.
 
-    Lead, body and footer are HTML. Without a script the page has none, and its theme is that of the
-    system.
+    Lead, body and footer are HTML. Without a script the page has none, and its theme is the system's.
     """
     light, dark = (
         "".join(f"--t{k}:{colour};" for k, colour in enumerate(each)) for each in (LIGHT, DARK)
@@ -80,9 +79,16 @@ def html(parts: Iterable[Part | None]) -> str:
 
 def table(value: Table) -> str:
     """A table that scrolls if it is too wide; the first cell of a line is its heading."""
-    head = "".join(f'<th scope="col">{escape(words)}</th>' for words in value.heads)
+    styles = [
+        ' class="text"' if value.numbers and name not in value.numbers else ""
+        for name in value.heads
+    ]
+    head = "".join(
+        f'<th scope="col"{style}>{escape(words)}</th>'
+        for words, style in zip(value.heads, styles, strict=True)
+    )
     body = "".join(
-        f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'
+        f'<tr><th scope="row">{_breakable(first)}</th>{_cells(cells, styles[1:])}</tr>'
         for first, *cells in value.lines
     )
     label = escape(value.title)
@@ -91,6 +97,17 @@ def table(value: Table) -> str:
         f'<table class="figures"><caption class="hidden">{label}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def _cells(words: Sequence[str], styles: Sequence[str]) -> str:
+    return "".join(
+        f"<td{style}>{escape(cell)}</td>" for cell, style in zip(words, styles, strict=True)
+    )
+
+
+def _breakable(words: str) -> str:
+    """Words that may be broken after a colon or an equals sign, as in conic:solver=scs."""
+    return re.sub(r"([:=])(?=\S)", r"\1<wbr>", escape(words))
 
 
 def cards(facts: Facts) -> str:

@@ -167,7 +167,7 @@ def _lines(figure: Figure) -> list[list[tuple[float, Series]]]:
     for series in figure.series:
         if not series.label:
             continue
-        # Of a character, roughly, at the size of the legend.
+        # Rough width of a character at the size of the legend.
         width = _KEY + 6.3 * len(series.label) + 20.0
         if x + width > WIDTH:
             lines.append([])

@@ -80,7 +80,7 @@ def svg(
 ) -> str:
     """The figure as one <svg> element.
 
-    style   a style sheet for a figure that stands alone; see `FIGURE_STYLE`
+    style   a style sheet for a figure in a file of its own; see `FIGURE_STYLE`
     live    a script shows, hides and explains the marks; otherwise their hints are titles
     """
     height, pieces = draw_figure(figure, titled=titled, legend=legend)

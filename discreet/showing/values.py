@@ -21,7 +21,7 @@ PLAIN = "plain"
 
 
 class Toned(str):
-    """Words with one of the tones; media without colours show the words alone."""
+    """Words with one of the tones; media without colours show only the words."""
 
     tone: str
 
@@ -70,7 +70,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Sentences:
-    """A list of sentences."""
+    """Sentences that are shown as a list."""
 
     lines: Sequence[str]
 

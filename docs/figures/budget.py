@@ -119,7 +119,7 @@ def words(shown: State) -> dict[str, Any]:
     """What the page says of a state: every number on it is written here."""
     budget = shown["budget"]
     most = sensor().bayes_leakage
-    share = f"{numerals.number(100.0 * budget / most, 3)} % of what the best guess tells about X"
+    share = f"{numerals.number(100.0 * budget / most, 3)} % of what the best guess reveals about X"
     nats = f"{numerals.number(budget, 3)} nats"
     error = f"{100.0 * shown['error']:.2f} %"
     beliefs = [f"{each:.3f}" for each in shown["posteriors"]]
@@ -134,16 +134,15 @@ def words(shown: State) -> dict[str, Any]:
         "nats": nats,
         "budget": f"{nats}, {share}"
         if budget > 0.0
-        else (f"{nats}: the guess tells nothing about X"),
+        else (f"{nats}: the guess reveals nothing about X"),
         "error": error,
         "bracket": numerals.bracket(shown["lower"], shown["error"]),
         "leakage": f"{numerals.number(shown['leakage'], 3)} nats",
         "beliefs": beliefs,
-        "summary": f"{rule}{ties}; else guess 0. {error} of these guesses are wrong, and no rule "
-        "that tells as little errs "
-        f"less. Whoever reads the guess believes that X = 1 with probability {beliefs[0]} after a "
-        f"0 and {beliefs[1]} after "
-        f"a 1, instead of {sensor().p_x[1]:.3f}.",
+        "summary": f"{rule}{ties}; otherwise guess 0. {error} of these guesses are wrong, and no "
+        "rule that reveals as little is wrong less often. A reader who sees guess 0 believes that "
+        f"X = 1 with probability {beliefs[0]}, one who sees guess 1 with {beliefs[1]}; before, it "
+        f"is {sensor().p_x[1]:.3f}.",
     }
 
 
@@ -342,11 +341,9 @@ def still(states: Sequence[State]) -> str:
 
 
 ALT = (
-    "The best rule for the paper's sensor at three budgets. When the guess may tell nothing about "
-    "X, measurements far to "
-    "the right are guessed 0 against the evidence, and in one bin the guess is drawn; with more "
-    "budget that region moves "
-    "away and fewer guesses are wrong."
+    "The best rule for the paper's sensor at three budgets. When the guess may reveal nothing "
+    "about X, measurements far to the right are guessed 0 against the evidence, and in one bin the "
+    "guess is drawn; with more budget that region moves away and fewer guesses are wrong."
 )
 
 

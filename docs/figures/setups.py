@@ -92,7 +92,7 @@ def sources(y: float, private: str, public: str) -> Pieces:
 def one_sensor() -> tuple[float, Pieces, str]:
     """The paper's sensor, its four densities, and the rule."""
     pieces = [
-        *sources(42.0, "is somebody home? 0.7, 0.3", "is it heated? 0.5, 0.5"),
+        *sources(42.0, "is someone home? 0.7, 0.3", "is it heated? 0.5, 0.5"),
         *arrow((0.27 * WIDTH, 71.0), (0.4 * WIDTH, 108.0), tone=PRIVATE),
         *arrow((0.73 * WIDTH, 71.0), (0.6 * WIDTH, 108.0), tone=PUBLIC),
         *said(0.31 * WIDTH, 98.0, "× 0.4", anchor="end"),
@@ -121,7 +121,7 @@ def one_sensor() -> tuple[float, Pieces, str]:
     ]
     words = (
         "X and Y make the measurement Z of one sensor; a rule turns Z into the guess of Y, which "
-        "tells at most ε about X."
+        "reveals at most ε about X."
     )
     return 448.0, pieces, words
 
@@ -237,7 +237,7 @@ def who_sees_what() -> tuple[float, Pieces, str]:
     """What stays inside, what passes to everybody, and what an adversary knows."""
     gate = 306.0
     pieces = [
-        *sources(42.0, "nobody is told", "nobody is told"),
+        *sources(42.0, "not published", "not published"),
         *arrow((0.27 * WIDTH, 71.0), (0.27 * WIDTH, 110.0), tone=PRIVATE),
         *arrow((0.73 * WIDTH, 71.0), (0.4 * WIDTH, 110.0), tone=PUBLIC),
         *box((0.27 * WIDTH, 138.0), (206.0, 54.0), "Z, measured", ("only the rule sees it",)),

@@ -43,10 +43,10 @@
 <div class="plot">${BUDGETS.drawings.plot}</div>
 <div class="asked"><label for="budget-step">Leakage budget</label><output for="budget-step" aria-live="off" data-word="budget"></output></div>
 <input class="t0" type="range" id="budget-step" min="0" max="${BUDGETS.states.length - 1}" step="1" value="${BUDGETS.start}">
-<div class="ends" aria-hidden="true"><span>tell nothing about X</span><span>no limit</span></div></div>
+<div class="ends" aria-hidden="true"><span>reveal nothing about X</span><span>no limit</span></div></div>
 <div class="right"><dl class="numbers">
 <div><dt>Wrong guesses of Y</dt><dd><span data-word="error"></span><small>certified <span data-word="bracket"></span></small></dd></div>
-<div><dt>Told about X</dt><dd><span data-word="leakage"></span><small>mutual information</small></dd></div></dl>
+<div><dt>Revealed about X</dt><dd><span data-word="leakage"></span><small>mutual information</small></dd></div></dl>
 <p class="head">What a reader believes: Pr(X = 1)</p><div class="beliefs">${BUDGETS.drawings.beliefs}</div>
 <div class="curve">${BUDGETS.drawings.curve}</div></div>
 <p class="told" aria-live="polite" data-word="summary"></p></div>`;

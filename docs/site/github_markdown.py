@@ -37,6 +37,8 @@ _BESIDE = re.compile(
 """A formula, or a piece of one, with adjacent punctuation, which browsers would otherwise put at
 the beginning or the end of a line.
 """
+LONG_NAME = 24
+"""Characters of code from which on a line may be broken inside it, after an underscore."""
 _PAGE = re.compile(r"^(?![a-z]+:|//)([^#?]*)\.(?:md|ipynb)(?=$|[#?])")
 
 
@@ -138,6 +140,13 @@ def parser() -> MarkdownIt:
             f'tabindex="0">{formula(tokens[index].content, displayed=True)}</div>\n'
         )
 
+    def code(_: RendererHTML, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        words = html.escape(tokens[index].content)
+        if len(words) > LONG_NAME:
+            words = re.sub(r"(?<=\w)_(?=\w)", "_<wbr>", words)
+        return f"<code>{words}</code>"
+
+    found.add_render_rule("code_inline", code)
     for kind in ("math_inline", "math_inline_double"):
         found.add_render_rule(kind, inline)
     found.add_render_rule("math_block", block)

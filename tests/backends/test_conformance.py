@@ -1,8 +1,8 @@
-"""One table: every backend on every kind of problem that it serves, judged alike.
+"""One table: every backend on every kind of problem that it serves, judged in one way.
 
 A row of the table is a problem under some budgets: a family of the catalog, a measure of leakage
 under every kind of budget, several constraints, or a constraint that is stated twice. A backend
-solves each problem once with default options. What is asserted is what the judge finds: an
+solves each problem once with default options. The assertions are about the judge's findings: an
 estimator within its budgets, a bracket that is consistent and overlaps that of `tilt`, duals that
 prove it, and the accuracy of the row of `contract.ACCURACY` that the backend declares. Requests
 that a backend does not serve are refused. A backend that cannot run here fails; nothing is skipped.
@@ -330,7 +330,7 @@ def solution_of(name, case):
 
 
 def certificate_of(name, case):
-    """What one backend's answer proves."""
+    """Return the certificate of one backend's answer."""
     solution = solution_of(name, case)
     assert solution.certificate is not None, solution.message
     return solution.certificate
@@ -469,7 +469,7 @@ def check_accurate(name, case, row, judged):
 
 @pytest.mark.parametrize("row", SINGLE, ids=lambda row: row.label)
 def test_the_plural_form_is_the_plain_form(row):
-    """They are one value, so every backend answers both alike."""
+    """They are one value, so every backend gives both the same answer."""
     for case in row.cases:
         plural = problem_of(case)
         (term,) = plural.terms

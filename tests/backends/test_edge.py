@@ -64,7 +64,7 @@ CERTIFIED = {
     ],
     # As multiples of 2⁻⁵³, shares of 1e-14 may miss the budget by a share of 1e-6, which the
     # bracket counts.
-    "shares of a few roundings are no vertex": [495913099, 1820368493, 1828579971],
+    "shares of a few roundings are not a vertex": [495913099, 1820368493, 1828579971],
     # The losses of its ties are equal, yet tilts are as far from feasible as 1e-8 of the error
     # probability.
     "a vertex counts by the whole bracket that it proves": [2553051812],
@@ -92,8 +92,8 @@ def test_no_answer_errs_more_than_the_best_constant_guess(edge_problem, seed):
 
 @pytest.mark.parametrize("seed", [537, 608, 1617, 2175, 3115, 20, 743, 1982, 2431])
 def test_the_solver_goes_on_while_the_products_fall(edge_problem, seed):
-    """The multiplier may be ten powers of ten below that of the start; until it is reached the
-    bracket says nothing. The last four have rare private values with large log ratios.
+    """The multiplier may be ten powers of ten below the first one; until it is reached the
+    bracket is useless. The last four have rare private values with large log ratios.
     """
     gap = ds.solve(edge_problem(seed), "tilt", gap=1e-9).relative_gap
     assert gap <= 1e-8

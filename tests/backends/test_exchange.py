@@ -1,7 +1,7 @@
 """Exported files read back by others: HiGHS reads MPS, Clarabel its JSON, and cvxpy solves what a
 reader of CBF finds.
 
-The reader of CBF, `benchmarks/hard/cbf.py`, is written from the format's reference alone and shares
+The reader of CBF, `benchmarks/hard/cbf.py`, is written only from the format's reference and shares
 nothing with the writer.
 """
 
@@ -54,7 +54,7 @@ LINEAR = [name for name, problem in PROBLEMS.items() if is_linear(problem)]
 
 
 def units(problem, linear):
-    """The error probability at objective 0, and that of a unit of the objective."""
+    """The error probability at objective 0, and how much a unit of the objective adds."""
     small = reduce(problem).problem
     return small.bayes_error, (Program.linear(small) if linear else Program.of(small)).unit
 

@@ -167,7 +167,7 @@ def test_an_outcome_of_no_mass_gets_a_guess_that_is_made():
 
 
 def test_an_action_that_gains_nowhere_more_than_the_best_one_leaks_nothing():
-    """Both gain the same at two of the values, and the guess is made at these alone."""
+    """Both gain the same at two of the values, and the guess is made only at these."""
     measure = GLeakage([[2.0, 2.0, 6.0, 3.0], [1.0, 2.0, 5.0, 3.0]])
     x = np.array([[-1.0, 1.0, -1.0, 1.0]])
     ceiling = measure.excess_ceiling(x, 1e-15 * (1.0 + x), np.array([0.2, 0.3, 0.3, 0.2]))

@@ -102,7 +102,7 @@ def test_the_support_function_keeps_its_digits_beside_rare_private_values(size):
 
 
 def test_a_guess_that_is_next_to_never_made_does_not_stall_the_iteration():
-    """Its mass falls to nothing; here it stalled where the predictor's length alone set how far the
+    """Its mass falls to nothing; here it stalled where only the predictor's length set how far the
     products should fall.
     """
     problem = catalog.build("weighted-mixture", n=2, m=5, N=300, seed=1, fraction=0.5)

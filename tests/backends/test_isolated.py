@@ -29,7 +29,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="memory limits and /p
 
 @pytest.fixture(scope="module")
 def attempted(model):
-    """What `fake-bayes` answered once: several tests ask about it."""
+    """The answer of `fake-bayes`, made once for several tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DISCREET_BACKENDS", fake_backends.TRIAL)
         return attempt_isolated(model, "fake-bayes", Options())
@@ -38,7 +38,7 @@ def attempted(model):
 @pytest.fixture(autouse=True)
 def trial(monkeypatch):
     monkeypatch.setenv("DISCREET_BACKENDS", fake_backends.TRIAL)
-    # What hangs here never stops by itself.
+    # This process hangs and never stops by itself.
     monkeypatch.setattr("discreet.backends.isolated.GRACE_SECONDS", 0.1)
 
 

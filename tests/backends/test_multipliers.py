@@ -1,5 +1,5 @@
-"""Duals for answers without any: an optimal estimator alone is certified, under every measure and
-several constraints.
+"""Duals for answers without any: only an optimal estimator is given, and it is certified under
+every measure and several constraints.
 """
 
 import math
@@ -30,7 +30,7 @@ LOSS = Problem.from_joint(PLAIN, math.inf).loss
 
 
 def own_gap(problem):
-    """Of the optimal estimator, without the duals with which it was found."""
+    """Return the gap of the optimal estimator without the duals with which it was found."""
     estimator = assert_certified(problem, "tilt", gap=1e-9).estimator
     return judge_answer(problem, Answer(np.asarray(estimator))).certificate.relative_gap
 

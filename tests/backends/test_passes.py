@@ -1,4 +1,4 @@
-"""The passes over the outcomes: NumPy and numba alike, whatever the chunks and the threads; cells,
+"""The passes over the outcomes: NumPy and numba agree, whatever the chunks and the threads; cells,
 shells and samples.
 """
 

@@ -71,7 +71,7 @@ def test_an_iteration_limit_reaches_glop():
 
 @pytest.mark.parametrize("name", PEERS)
 def test_the_solver_takes_every_entry_of_its_table(name):
-    """A setting that does not exist is noticed, so those of the table do exist."""
+    """A setting that does not exist is noticed, so the settings of the table exist."""
     with Child("wrong_setting:serve", (name, PRIVATE)) as child:
         assert child.receive(STARTUP_SECONDS) is not Status.FAILED
         assert child.receive(STARTUP_SECONDS) is Status.FAILED
@@ -106,7 +106,7 @@ def test_the_linked_program_is_the_problem():
         assert program.objective() @ x * program.unit == pytest.approx(excess, rel=1e-12)
         answer = program.answer(x, np.full(right.size, math.nan))
         np.testing.assert_allclose(answer.estimator, estimator, rtol=1e-14)
-        assert answer.tilt is None, "duals that are no numbers are left out"
+        assert answer.tilt is None, "duals that are not numbers are left out"
 
 
 @pytest.mark.parametrize("name", sorted({"glop", "pdlp"} - LEFT_OUT))

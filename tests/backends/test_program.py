@@ -138,7 +138,7 @@ def test_a_tilt_that_is_too_far_is_replaced_by_that_of_few_outcomes(far, program
     assert max(programs) < problem.N // 2
 
 
-# Of a few outcomes and of all; each once more, with sums, where it has no solution.
+# Programs of a few outcomes and of all; each once more, with sums, where it has no solution.
 SMALL = [(name, {"n": 3, "m": 3, "N": 1_000}, 2, 4) for name in sorted(LINEAR - {"g-leakage"})]
 # Up to four of a sample, one next to its tilt, one of the round, two each for two rules.
 IN_ROUNDS = [

@@ -47,7 +47,7 @@ def _disclosure(prior, loss, budget, measure):
 
 
 def _bayes_risk(prior, loss, channel):
-    """Of the best guess from the output of a channel Pr(output k given x_j) [k, n]."""
+    """Return the error of the best guess from the output of a channel Pr(k given x_j) [k, n]."""
     return float((loss @ (prior * channel).T).min(axis=0).sum())
 
 

@@ -61,7 +61,7 @@ class Instance:
 
     @property
     def measures(self):
-        """Those of which libqif finds the optimum."""
+        """Return the measures whose optimum libqif finds."""
         return measure_of("min-entropy-leakage"), measure_of("maximal-leakage"), GLeakage(self.gain)
 
     def gains(self, measure):
@@ -87,12 +87,12 @@ def dyadic(rng, size, least):
 
 
 def rational(array):
-    """The same numbers as fractions."""
+    """Return an array of doubles as fractions."""
     return np.vectorize(Fraction, otypes=[object])(array)
 
 
 def test_shannon_and_differential_privacy_are_those_of_libqif():
-    """Which it has in doubles only."""
+    """libqif has both only in doubles."""
     for seed in range(20):
         case = Instance.drawn(seed)
         prior = case.prior

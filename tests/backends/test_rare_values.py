@@ -82,7 +82,7 @@ def test_a_rare_value_is_certified_under_every_measure(text, probability, seed):
 @pytest.mark.parametrize("text", [text for text in TEXTS if "gain" not in text])
 @pytest.mark.parametrize("seed", range(3))
 def test_two_values_of_which_one_is_rare_have_tiny_budgets(text, seed):
-    """The budget is about the rare value, so it is told from nothing however small it is."""
+    """The budget is about the rare value, so it is distinguished from 0 however small it is."""
     assert_certified(under(rare_joint(seed, (2, 3, 20), 1e-12), text, 0.02), "tilt")
 
 
@@ -118,8 +118,8 @@ def test_a_secret_of_one_value_is_no_constraint(known, other):
 
 @pytest.mark.parametrize("text", ["min-entropy-leakage", PARAMETERS["g-leakage"]])
 def test_a_sample_of_blocks_without_gain_keeps_the_budget(text):
-    """The Bayes rule gains an adversary nothing, so the budget of a sample is no share of what it
-    gains.
+    """The Bayes rule gains an adversary nothing, so the budget of a sample is not a share of
+    what it gains.
     """
     joint = random_joint(1, 3, 2, 2, 700, spread=0.3)
     joint[0] += 1.0  # the first value stays the best guess whatever is seen

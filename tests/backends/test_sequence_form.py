@@ -156,7 +156,7 @@ def test_no_random_rule_errs_less_than_the_bound(seed, share):
 
 
 def exactly(values):
-    """The same array of fractions."""
+    """Return an array of doubles as fractions."""
     return np.array([Fraction(float(value)) for value in np.ravel(values)], dtype=object).reshape(
         np.shape(values)
     )
@@ -224,8 +224,8 @@ def test_four_steps_of_a_person_at_home_are_certified(share):
 
 
 def test_two_measurements_that_say_nothing_each_may_say_everything_together():
-    """Z_1 is a fair coin and Z_2 that coin or its opposite, as X says: each guess alone leaks
-    nothing, both leak log 2.
+    """Z_1 is a fair coin and Z_2 that coin or its opposite, as X says: one guess leaks
+    nothing, both together leak log 2.
     """
     joint = np.zeros((2, 2, 2))
     for x, coin in product(range(2), repeat=2):

@@ -41,7 +41,7 @@ def few_retained(monkeypatch):
 
 
 def solve(problem, *, threads=0, **options):
-    """`ds.solve` by tilt on so many threads."""
+    """Call `ds.solve` by tilt on a number of threads."""
     return run.solve(problem, "tilt", settings={"threads": threads} if threads else {}, **options)
 
 
@@ -217,7 +217,7 @@ def test_memory_holds_no_more_than_chunks_and_retained_outcomes(monkeypatch):
     monkeypatch.undo()  # the usual thresholds
     if compiled_available():
         import numba  # noqa: F401 (once it is loaded, 300,000 outcomes are enough for compiled kernels)
-    # What compiling takes is not measured.
+    # The time of compiling is not measured.
     solve(generated_problem(300_000, 0.01), gap=GAP, threads=1)
     problem = generated_problem(600_000, 0.01)
     tracemalloc.start()

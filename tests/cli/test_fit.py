@@ -109,7 +109,7 @@ def test_predict_guesses_for_everybody_in_their_order(place, tmp_path):
 def test_predict_needs_ids_for_a_lottery_and_the_key_for_coins(place, tmp_path, monkeypatch):
     asked = f"predict {place / 'rule'} {place / 'others.csv'}"
     said = refused(asked)
-    assert "who a person is has to decide the coin" in said
+    assert "the coin must depend on the person's id" in said
     assert "give --id COLUMN" in said
     done(f"{asked} --fresh")
     printed = run(f"{asked} --id customer").stdout
@@ -146,7 +146,7 @@ def test_parquet_goes_in_and_out(place, tmp_path):
 def test_people_are_read_some_at_a_time_and_an_interruption_leaves_nothing(
     place, tmp_path, monkeypatch, ending
 ):
-    """What is written is what one reading of all people gives."""
+    """The file contains what one reading of all people gives."""
     from discreet.files import tables
     from discreet.files.tables import read_table
     from discreet.people.folder import DeployedRule
@@ -313,6 +313,18 @@ def test_what_is_no_rule_or_lacks_a_column_is_refused(place, tmp_path):
     assert "no column 'custom'" in refused(f"predict {place / 'rule'} {people} --id custom")
 
 
+@pytest.mark.parametrize(
+    "asked", ["predict RULE FILE --id customer", "evaluate RULE FILE --truth income"]
+)
+@pytest.mark.parametrize("lines", [0, 1])
+def test_a_table_without_people_is_refused(place, tmp_path, asked, lines):
+    empty = tmp_path / "empty.csv"
+    text = (place / "people.csv").read_text(encoding="utf-8").splitlines()
+    empty.write_text("\n".join(text[:lines]), encoding="utf-8")
+    line = asked.replace("RULE", str(place / "rule")).replace("FILE", str(empty))
+    assert f"{empty} has no people" in refused(line)
+
+
 def test_what_is_not_installed_is_said_before_anything_is_fitted(place, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
     asked = f"fit {place / 'people.csv'} {ASKED} --leakage 0.1 --out {tmp_path / 'rule'}"
@@ -384,12 +396,12 @@ def test_a_group_that_nobody_named_belongs_to_the_rare_ones(place, tmp_path, hid
     assert len(record["groups"]) == (3 if hide == "--hide sex" else 5)
     assert not {"u", "v", "w"} & {*record["groups"]}
     assert sum(map(sum, record["table"])) == pytest.approx(600)
-    # Each of several columns has its own values, as nobody joined them.
+    # Each of several columns has its own values, since they were not joined.
     assert [len(each["groups"]) for each in record.get("secrets", {}).values()] in ([], [5, 2])
 
 
 def test_people_to_whom_nothing_was_promised_break_no_promise(place, tmp_path):
-    """A third group, all of whom are old, is no part of a promise about f and m."""
+    """A third group, all of whom are old, is not part of a promise about f and m."""
     text = (place / "others.csv").read_text(encoding="utf-8")
     table = tmp_path / "others.csv"
     strangers = [f"{900 + k},79,cook,x,{k % 2},high" for k in range(300)]

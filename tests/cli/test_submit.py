@@ -1,4 +1,4 @@
-"""`discreet submit`: answers of other programs are judged, kept beside our own and marked; others
+"""`discreet submit`: answers of other programs are judged, kept next to our own and marked; others
 are refused.
 """
 

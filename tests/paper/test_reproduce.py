@@ -116,7 +116,7 @@ def test_the_command(tmp_path):
     done = run(arguments)
     assert done.exit_code == 0, done.stderr
     assert done.stdout == ""
-    assert "files beside it" in done.stderr
+    assert "files next to it" in done.stderr
     assert "0.3, 0.5, 0.7" in (tmp_path / "paper" / "index.html").read_text(encoding="utf-8")
     (tmp_path / "paper" / "index.html").write_text("mine")
     again = run(arguments)

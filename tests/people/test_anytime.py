@@ -42,7 +42,7 @@ def law_on_the_border(region, rng):
     st.lists(st.tuples(COUNTS, COUNTS, COUNTS), min_size=2, max_size=4), st.integers(0, 2**32 - 1)
 )
 def test_a_linear_function_is_least_at_no_law_of_the_ball(columns, seed):
-    """Also where guesses are certain, or nobody is of a group."""
+    """Also where guesses are certain, or a group is empty."""
     rng = np.random.default_rng(seed)
     region = anytime_region(np.array(columns, dtype=float).T, None, 0.05)
     price = rng.normal(size=region.rates.shape)
@@ -123,7 +123,7 @@ def test_priors_that_resemble_the_records_make_the_ball_smaller():
 
 
 def test_lower_limits_of_evaluations_use_the_ball():
-    """Ten groups and five guesses: the intervals alone reach a quarter of it."""
+    """Ten groups and five guesses: the intervals without the ball reach a quarter of it."""
     rng = np.random.default_rng(1)
     rates = rng.dirichlet(np.full(5, 30.0), size=10)
     table = np.array([rng.multinomial(2000, each) for each in rates], dtype=float).T

@@ -125,15 +125,15 @@ def test_every_sensitive_column_is_evaluated_alone_too():
 
 
 class Constant:
-    """A rule that guesses alike."""
+    """A rule that always makes the same guess."""
 
     def predict(self, table):
-        """The same for everyone."""
+        """Return the same guess for everyone."""
         return ["no"] * len(table)
 
 
 class Sure(Constant):
-    """The same, and it says so."""
+    """A constant rule that declares itself constant."""
 
     possible_guesses = ("no",)
 

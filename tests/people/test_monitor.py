@@ -51,7 +51,7 @@ def test_it_seldom_raises_a_false_alarm_however_often_one_looks():
             if watch.update(*drawn(rates, records, rng)):
                 alarms += 1
                 break
-    # So many once in a thousand times, if it were just alpha.
+    # If the probability were exactly alpha, this many occur once in a thousand times.
     assert alarms <= alpha * streams + 3.1 * (streams * alpha * (1.0 - alpha)) ** 0.5
 
 

@@ -1,4 +1,4 @@
-"""The upper limit of one leakage alone: it fails no more often than it says, and each place of a
+"""The upper limit of only one leakage: it fails no more often than its level, and each place of a
 table has all of the level.
 """
 

@@ -13,7 +13,7 @@ pl = pytest.importorskip("polars")
 
 @pytest.fixture(scope="module")
 def tables():
-    """The same people twice: numbers, texts, times and missing cells."""
+    """Return a table of pandas and of Polars: numbers, texts, times and missing cells."""
     rng = np.random.default_rng(0)
     age = rng.integers(18, 80, 600)
     sex = np.where(rng.random(600) < 1 / (1 + np.exp((49 - age) / 12)), "m", "f")

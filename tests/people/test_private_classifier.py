@@ -67,7 +67,7 @@ def test_too_few_people_are_promised_a_lottery_and_told_what_they_could_have():
     assert nothing.evaluation_.at_most == 0.0
     assert nothing.statement_.startswith("CONSTANT: ")
     assert nothing.constant_
-    least = "with 200 calibration people, who can promise about 0.014 at the least"
+    least = "with 200 calibration people; the smallest budget that they can prove is about 0.014"
     assert f"the budget of 0 nats {least}" in nothing.statement_
 
 
@@ -303,7 +303,7 @@ def test_the_ladder_is_climbed_until_a_rule_is_not_shown_to_keep_the_budget():
     nothing = {"": LeakageBudget(0.0, measure_of("chi-square"))}
     constant = try_ladder(nothing, (failed := Ladder(0.2)).design, failed.look, failed.foresee)
     assert constant.taken is None
-    assert "who can promise about 0.054" in constant.statement
+    assert "they can prove is about 0.054" in constant.statement
     assert 1.0 in LADDER
     assert list(LADDER) == sorted(LADDER)
 

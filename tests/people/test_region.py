@@ -89,7 +89,7 @@ def log_evidence(region, rates):
 
 
 def holds(region, rates):
-    """Whether rates are within the ball, the evidence and the odds."""
+    """Return whether rates are within the ball, the evidence and the odds."""
     if region.odds is None:
         within = distance(region, rates) <= region.radius
         return bool(within and log_evidence(region, rates) <= region.evidence)
@@ -217,7 +217,7 @@ def test_the_region_holds_the_law_as_often_as_it_says(case):
         groups, np.full_like(groups, float(people)), levels.shares / (n - 1 if n == 2 else n)
     )
     inside &= ((low <= shares) & (shares <= high)).all(axis=1)
-    # Whether upper limits alone hold: the end of the odds on the side of the truth has all their
+    # Do upper limits hold by themselves? The end of the odds on the side of the truth has all their
     # level.
     below = inside.copy()
     if levels.odds:

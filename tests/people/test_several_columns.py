@@ -145,7 +145,7 @@ def test_too_few_people_are_told_what_they_could_promise_about_each_column():
     )
     assert len(set(private.predict(table).tolist())) == 1
     assert private.statement_.startswith("CONSTANT: ")
-    assert "who can promise about 0.0" in private.statement_
+    assert "they can prove is about 0.0" in private.statement_
     assert private.promise_.least["sex"] < private.promise_.least["region"]
     assert f"{private.promise_.least['sex']:.2g} about sex and" in private.statement_
 

@@ -112,7 +112,7 @@ def test_any_number_of_guesses_and_sets_of_them_may_tie(guesses, law, budget):
 
 @pytest.mark.parametrize("people", [300, 9000])
 def test_newtons_method_finds_the_tilt_of_sums_that_some_tilt_has(people):
-    """For sets of two to four guesses; a guess that is tied for nobody is left alone."""
+    """For sets of two to four guesses; a guess that is tied for no one stays as it is."""
     rng = np.random.default_rng(people)
     among = rng.random((5, people)) < 0.6
     among[:2] = True

@@ -226,7 +226,7 @@ def test_turning_points_are_found_where_they_are_not_known():
 
 
 def integral_of_the_least(problem, tilt):
-    """The integral by roots and cdf differences alone: labels on a fine grid, every change
+    """The integral only by roots and cdf differences: labels on a fine grid, every change
     bisected.
     """
     coefficients = problem.tilted(tilt)

@@ -27,7 +27,7 @@ dask = pytest.importorskip("dask", reason="the extra `distributed` is not instal
 da = pytest.importorskip("dask.array")
 
 SIZE = 1 << 11
-"""Outcomes in a chunk here: so few that the tree of chunks has three levels."""
+"""Outcomes in a chunk, few enough for a tree of chunks with three levels."""
 OUTCOMES = 99 * SIZE + 321
 CUTS = {
     "one block": (OUTCOMES,),

@@ -108,7 +108,7 @@ def convex_below(bounds, found):
     for a in ends:
         for b in ends:
             values = found.lower([a, 0.5 * (a + b), b])
-            if a > 0.0 and b > 0.0:  # at budget 0 alone the function may jump up
+            if a > 0.0 and b > 0.0:  # only at budget 0 may the function jump up
                 assert values[1] <= 0.5 * (values[0] + values[2]) + 1e-13 * found.upper(0.0)
 
 

@@ -43,8 +43,8 @@ def _normal_mass(mean, sigma, low, high):
 def _true_law(problem, rule, laws):
     """(error probability, leakage) of a rule for normal components (mean, σ), as mpf.
 
-    Columns of doubles sum to 1 but for a rounding, which is no leakage: the joint law is divided by
-    its own total.
+    Columns of doubles sum to 1 except for a rounding, which is not leakage: the joint law is
+    divided by its own total.
     """
     with mpmath.workdps(50):
         edges = rule.edges.tolist()

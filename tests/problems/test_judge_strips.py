@@ -65,7 +65,7 @@ def plain(p_xz, loss, decide, tilt):
 
 
 def compiled(p_xz, loss, decide, tilt):
-    """The same, with the clear outcomes summed by numba."""
+    """numba sums the clear outcomes to the same result."""
     found = clear_strips(p_xz, loss, decide, tilt)
     sums = sums_of_strips(found, np.zeros(p_xz.shape[0], dtype=np.int32))
     rest = found.unclear

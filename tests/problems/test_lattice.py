@@ -28,7 +28,7 @@ from discreet.problems.sensors.counts import lattice_size
 from discreet.problems.streams.lattice_kernels import windows
 
 LOSSES = np.array([[0.0, 1.0, 0.3], [2.0, 0.0, 0.3]])
-"""Of three guesses, for the laws of three private values: few shapes, as each is compiled."""
+"""Rules of three guesses for three private values: few shapes, as each is compiled."""
 BOTH = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
 DISTINCT = default_rng(3).dirichlet(np.full(4, 0.7), size=(3, 2))
 CASES = {

@@ -124,7 +124,7 @@ def _exactly(u):
 
 
 def _possible(u, pi):
-    """The same without private values of probability 0, as lists."""
+    """Leave out private values of probability 0; return lists."""
     return u[:, pi != 0].tolist(), pi[pi != 0].tolist()
 
 
@@ -135,7 +135,7 @@ def test_laws_of_every_measure(data, u):
     wrong = data.draw(st.sampled_from([1e-16, 1e-9, 0.01]))
     other = np.roll(u, 1, axis=0)
     signs = data.draw(hnp.arrays(int, u.shape, elements=st.sampled_from([-1, 1])))
-    # What a guess is processed to [3, m].
+    # A channel that processes the guess [3, m].
     channel = random_columns(u.size, 3, len(u), 0.5)
     moved = exactly.fractions(u) * (1 + exactly.fractions(signs) * Fraction(wrong))
     with mpmath.workdps(60):
@@ -332,7 +332,7 @@ def test_a_repair_costs_roundings_weighted_by_probabilities(seed, decades, multi
         p_x = law.p_x
         level = float(measure.excess(x, p_x).max())
         own = measure.slope(x, p_x) - (level if measure.name == "max-lift" else 0.0)
-        # Of posteriors, only this tilt touches what the budget allows.
+        # Only the posteriors of this tilt touch the boundary of what the budget allows.
         touching = measure.excess(x, p_x) == level
         tilt = multiplier * (
             own if measure.scope is not Scope.POSTERIOR else own * touching[:, None]
@@ -439,7 +439,7 @@ def test_the_unit_of_duals_changes_no_shift(name, exponent):
 
 @pytest.mark.parametrize("name", [text for text in NAMES if measure_of(text).name not in LINEAR])
 def test_the_curvature_of_smooth_measures_is_the_second_derivative(name):
-    """Of G along a direction, by differences."""
+    """Return the derivative of G along a direction, by differences."""
     measure = measure_of(name)
     rng = default_rng(0)
     for _ in range(5):

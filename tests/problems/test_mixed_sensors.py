@@ -41,7 +41,7 @@ def random_laws(seed, sensors, n, m, bins, share_of_zeros=0.0):
     weights = 10.0 ** rng.uniform(-8.0, 0.0, size=(sensors, n, m, bins))
     weights[rng.random(weights.shape) < share_of_zeros] = 0.0
     weights[..., 0] += 1e-3
-    prior = random_joint(rng, n, m)  # X and Y depend on one another
+    prior = random_joint(rng, n, m)  # X and Y are dependent
     return weights / weights.sum(axis=-1, keepdims=True), prior
 
 

@@ -173,7 +173,7 @@ def test_incomplete_people_are_left_out_and_counted():
     assert report.private_labels == {"x": (0,)}
     assert report.truths == ("yes",)
     kept = Problem.from_frame(table, missing="category", **asked).samples
-    assert (kept.records, kept.dropped) == (4, 1)  # without the guess nobody is counted
+    assert (kept.records, kept.dropped) == (4, 1)  # without the guess no one is counted
     assert kept.private_labels == {"x": (0, 1, None)}
     assert [(each.missing, each.bins) for each in kept.columns] == [(True, 4), (True, 4)]
     assert kept.outcome_of(table).fallbacks == 1

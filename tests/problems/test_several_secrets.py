@@ -280,7 +280,7 @@ def test_an_answer_over_one_of_the_budgets_is_repaired_until_all_are_kept():
         assert judged.certificate.own_leakage_ratio == pytest.approx(2.0, rel=1e-9)
 
 
-# -- perfect privacy beside others
+# -- perfect privacy next to others
 # -------------------------------------------------------------------------------------
 
 

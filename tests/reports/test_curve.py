@@ -129,8 +129,8 @@ def test_records_are_strict_json_and_csv_that_hold_the_envelopes():
 
 
 def test_a_curve_lowers_hardly_any_interior_point(monkeypatch):
-    """Each point alone lowers a problem for the interior point; a sweep goes on from the duals of
-    other budgets.
+    """Solved by itself, each point lowers a problem for the interior point; a sweep goes on from
+    the duals of other budgets.
     """
     problem = ds.problems.paper_single(bins=1_000, budget=0.01)
     lowered = []

@@ -73,7 +73,7 @@ def test_the_curve_is_convex_in_the_level_and_does_not_rise(name):
     for values in (upper, lower):
         assert (np.diff(values) <= slack).all()
         share = (level[2:] - level[1:-1]) / (level[2:] - level[:-2])
-        start = 1 if values is lower else 0  # at 0 alone the lower one may jump up
+        start = 1 if values is lower else 0  # only at 0 may the lower one jump up
         chords = share * values[:-2] + (1.0 - share) * values[2:]
         assert (values[1:-1][start:] <= chords[start:] + slack).all()
 

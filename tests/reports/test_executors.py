@@ -75,7 +75,7 @@ def note(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def address(note):
-    """Of a cluster of one worker, which Dask replaces when it dies."""
+    """Return a client of a cluster of one worker, which Dask replaces when it dies."""
     import dask
 
     with pytest.MonkeyPatch.context() as patch:
@@ -138,7 +138,7 @@ def queue(tmp_path, monkeypatch):
 
 
 def outcome(row):
-    """What depends neither on the clock nor on the place."""
+    """Return the fields that depend neither on the clock nor on the place."""
     return (
         row.cell,
         row.label,
@@ -246,7 +246,7 @@ class Gone(Exception):
 
 
 class Scripted:
-    """Runs a call when it is asked for the result, after losing the worker of some cells so many
+    """Runs a call when it is asked for the result, after losing the worker of some cells several
     times.
     """
 

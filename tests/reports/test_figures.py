@@ -92,6 +92,12 @@ def test_ticks_are_round_numbers(ends, log, words):
     assert found == words or set(words) <= set(found)
 
 
+def test_an_axis_that_counts_has_whole_ticks():
+    series = replace(FIGURE.series[0], x=(1.0, 2.0, 3.0, 4.0), y=(1.0,) * 4, low=(), high=())
+    figure = replace(FIGURE, series=(series,), log_x=False)
+    assert [words for _, words in figure.x_axis()[1]] == ["1", "2", "3", "4"]
+
+
 def test_values_that_cannot_be_shown_are_left_out_of_the_ends():
     assert extent([0.0, 0.1, np.inf, np.nan], True, padded=False) == (0.05, 0.2)
     assert extent([], False, padded=True) == (0.5, 1.5)

@@ -171,7 +171,7 @@ def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path):
 
 
 class Screen:
-    """One page in a tab, so many pixels wide."""
+    """One page in a tab of a given width in pixels."""
 
     def __init__(self, tab, path, width):
         self.tab = tab.page
@@ -212,7 +212,7 @@ def shipped(tmp_path_factory):
 
 @cache
 def some_measurements():
-    """Real rows of four backends, of every family: their page is drawn sooner than that of all
+    """Real rows of four backends, of every family: their page is drawn sooner than a page of all
     rows.
     """
     names = ("tilt", "blahut-arimoto", "slsqp", "conic:solver=scs")
@@ -227,7 +227,7 @@ def some(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, usual, shipped, tmp_path):
-    """Opens a page, or one of rows; at the end nobody may have complained or asked for anything."""
+    """Opens a page, or one of rows; at the end there are no complaints and no requests."""
     tabs = [usual]
 
     def opening(rows=shipped, *, asv=(), width=1100, **settings):
@@ -258,7 +258,7 @@ DRAWN = {"leaks", "work_precision", "performance", "data"}  # shown as figures
 
 
 def chosen_numbers(rows):
-    """What the page is to say for a choice that leaves these rows."""
+    """Return the numbers that the page must show for a choice that leaves these rows."""
     return {
         name: numerals.in_words(value)
         for name, value in report_numbers(rows).items()
@@ -267,7 +267,7 @@ def chosen_numbers(rows):
 
 
 def said_numbers(screen):
-    """What it says, apart from figures."""
+    """Return the numbers that it shows, apart from figures."""
     numbers = {name: value for name, value in screen.numbers().items() if name not in DRAWN}
     for sweep in numbers["sweeps"]:
         del sweep["figure"]
@@ -284,7 +284,7 @@ def in_the_end(profiles):
 
 
 def said_in_the_end(part):
-    """The same on the page."""
+    """Return the shares that the page shows."""
     return {line["contestant"]: line["shares"][-1] for line in part["lines"]}
 
 
@@ -440,6 +440,18 @@ def test_everything_is_reached_and_worked_by_keyboard(opened):
         "means div",
         "growth summary",
     } <= passed
+
+
+def test_a_column_without_a_value_is_left_out(opened):
+    heads = opened(ROWS).tab.locator("#ranking thead th").all_inner_texts()
+    assert "mutual information" in heads
+    assert not {"budget 0", "no constraint"} & set(heads)
+
+
+def test_sizes_that_nobody_varied_are_one_sentence(opened):
+    screen = opened(ROWS[:1])
+    assert screen.tab.locator("#growth .empty").count() == 1
+    assert screen.tab.locator("#growth h3").count() == 0
 
 
 def test_a_phone_is_wide_enough(opened):

@@ -139,14 +139,14 @@ def beside(*control, make=answer, **fields):
 def test_a_shared_time_counts_where_its_control_stayed_within_five_percent():
     alone = [answer(size=size, executor="local", control_seconds=(0.9, 1.1)) for size in (2, 4)]
     assert control_of([*alone, beside(9.0, 9.0)]) == 1.0
-    assert comparable(answer(), math.nan)  # it ran alone, before there was a control
+    assert comparable(answer(), math.nan)  # no other work ran, before there was a control
     assert comparable(beside(0.96, 1.04), 1.0)
     assert not comparable(beside(0.96, 1.06), 1.0)
     assert not comparable(beside(0.94, 1.0), 1.0)
     assert not comparable(beside(), 1.0)
-    # Nothing tells how fast alone is.
+    # Without a row of its own the undisturbed speed is unknown.
     assert not comparable(beside(1.0, 1.0), control_of([answer(), beside(1.0, 1.0)]))
-    # None ran alone.
+    # Every attempt ran next to others.
     assert control_of([beside(2.0, 2.0), beside(2.0, 4.0), beside(1.0, 1.0)]) == 2.0
     assert math.isnan(
         control_of([answer(submitted="sha256:0", executor="local", control_seconds=(1.0, 1.0))])
@@ -181,7 +181,7 @@ def test_what_is_not_comparable_counts_by_its_answer_and_not_by_its_time():
     ]
     (sentence,) = numbers["origin"]["shared"]
     assert sentence.startswith(
-        "1 of 6 attempts may have run beside other work (dask, 1 host). Times of 0 of them are "
+        "1 of 6 attempts may have run next to other work (dask, 1 host). Times of 0 of them are "
         "compared"
     )
     assert report_numbers(rows[:-1])["origin"].get("shared") is None
@@ -339,7 +339,7 @@ def test_pairs_are_summed_up_over_the_cases_both_answered():
 
 def test_at_budget_zero_brackets_are_compared_only_where_one_lower_bound_holds_for_both():
     def agree(one, other, budget=0.0):
-        """Whether a bracket [.2, .2] private within one number and a lower bracket within another
+        """Whether a bracket [0.2, 0.2] private within one number and a lower bracket within another
         agree.
         """
         low = 0.2 - 2e-15

@@ -64,7 +64,7 @@ budgets = ["fraction=0.5"]
 @pytest.fixture(autouse=True)
 def trial(monkeypatch):
     monkeypatch.setenv("DISCREET_BACKENDS", fake_backends.TRIAL)
-    # What hangs here never stops by itself.
+    # This process hangs and never stops by itself.
     monkeypatch.setattr("discreet.backends.isolated.GRACE_SECONDS", 0.1)
 
 
@@ -73,7 +73,7 @@ def cells_in(text=DETERMINISTIC):
 
 
 def outcome(row):
-    """What does not depend on the clock."""
+    """Return the fields that do not depend on the clock."""
     return (
         row.cell,
         row.status,

@@ -56,7 +56,7 @@ def trace(problem: ContinuousProblem, tilt: Array, swept: SweptCells) -> Boundar
     rooted &= ~jump
     # Where a density jumps, the edge of the subdivision is on the right side of it.
     positions = np.where(rooted, low, swept.edges[1:-1])
-    return _increasing(Boundaries(positions, swept.labels, ~rooted))
+    return _drop_empty(Boundaries(positions, swept.labels, ~rooted))
 
 
 def relative_difference(
@@ -80,7 +80,7 @@ def relative_difference(
     return np.asarray(np.nan_to_num(ratio))
 
 
-def _increasing(found: Boundaries) -> Boundaries:
+def _drop_empty(found: Boundaries) -> Boundaries:
     """Drop intervals that vanished because rounding made roots equal or crossed them; join
     neighbours of one label.
     """

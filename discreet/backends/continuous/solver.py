@@ -139,7 +139,7 @@ class _Search:
         """Whether the bracket is within the gap, or hardly wider than the accuracy of the functions
         makes it.
         """
-        return self._unexplained(self.allowance) <= max(self.gap, 0.1 * self.leak_allowance)
+        return self._width_beyond(self.allowance) <= max(self.gap, 0.1 * self.leak_allowance)
 
     @property
     def explained(self) -> bool:
@@ -149,15 +149,15 @@ class _Search:
         law = self.rule.output_law(self.problem)
         hidden = self.multiplier * (self.problem.budget - aim_within(self.problem, law))
         charged = self.allowance + (hidden if math.isfinite(hidden) else 0.0)
-        return self._unexplained(charged) <= max(self.precision.gap, 0.1 * self.leak_allowance)
+        return self._width_beyond(charged) <= max(self.precision.gap, 0.1 * self.leak_allowance)
 
-    def _unexplained(self, charged: float) -> float:
+    def _width_beyond(self, charged: float) -> float:
         """The relative width of the bracket beyond what is charged."""
         return self.width - charged / max(self.upper, NEGLIGIBLE)
 
     @property
     def leak_allowance(self) -> float:
-        """By how much inexact masses widen a bracket at budget 0, relative to its upper end."""
+        """The widening of a bracket at budget 0 by inexact masses, relative to its upper end."""
         return self.within * self._price / max(self.upper, NEGLIGIBLE)
 
     @property

@@ -177,8 +177,8 @@ class _Eliminated:
         return np.asarray(self.change @ variables + self.start)
 
     def prices(self, private: Array, slopes: Array) -> Array:
-        """Return the prices of the equations and inequalities, given those of perfect privacy and
-        of all rows in cones. Those of D and s are the gradients of the cones by them.
+        """Return the prices of the equations and inequalities, given the prices of perfect
+        privacy and of all rows in cones. The prices of D and s are gradients of the cones.
         """
         form = self.form
         masses = form.signed

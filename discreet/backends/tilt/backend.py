@@ -2,13 +2,13 @@
 
 It serves every budget. Problems of few outcomes are solved whole and answered by a matrix. Many
 outcomes, in arrays or blocks, are solved in rounds and answered by a rule; they need not be in
-memory. Linear measures take small linear programs in the place of the interior point. Where the
+memory. Linear measures use small linear programs instead of the interior point. Where the
 Bayes rule already keeps the budget (always when X has one value or there is one guess) that rule is
 optimal and returned as it is, with no tilt.
 
-A budget that cannot be told from nothing in double precision is solved as perfect privacy. What
-rounding still leaks under that answer may exceed such a budget; then the answer is blended with the
-best constant guess until it does not.
+A budget that double precision cannot distinguish from 0 is solved as perfect privacy. Rounding may
+leak more than such a budget; the answer is then blended with the best constant guess until it keeps
+the budget.
 
 Source: discreet, docs/theory.md, sections 13, 14 and 18.
 """

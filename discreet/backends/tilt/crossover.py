@@ -16,8 +16,8 @@ square system of the ties (`vertex`). Then it corrects what is wrong:
 For linear measures of leakage the vertex comes from a small linear program instead (`program`).
 
 The first active set comes from an interior estimator, in which a guess is active if its probability
-exceeds its reduced loss. If more outcomes are undecided than an optimum needs, it comes from the
-tilt alone, which then moves from tie to tie.
+exceeds its reduced loss. If more outcomes are undecided than an optimum needs, it comes only
+from the tilt, which then moves from tie to tie.
 
 Source: discreet, docs/theory.md (at most (m − 1) n ties; the crossover). Many labels that change
 along one direction: I. Maros, "A generalized dual phase-2 simplex algorithm", European Journal of
@@ -145,16 +145,16 @@ class _ActiveSet:
         self.ties = {
             tie: np.where(active[:, tie], columns[:, tie], 0.0) for tie in hesitating.tolist()
         }
-        return self._aimed(columns @ problem.deviations.T)
+        return self._target_deviation(columns @ problem.deviations.T)
 
     def nearest(self, columns: Array) -> Array:
         """Make ties of the outcomes with the smallest margins, and return the deviation of the law
         of an interior estimator [m, N].
         """
-        self._least(min(self._problem.N, self.most_shares))
-        return self._aimed(columns @ self._problem.deviations.T)
+        self._tie_closest(min(self._problem.N, self.most_shares))
+        return self._target_deviation(columns @ self._problem.deviations.T)
 
-    def _aimed(self, deviation: Array) -> Array:
+    def _target_deviation(self, deviation: Array) -> Array:
         """Return the target deviation of a law [m, n], which is 0 for secrets under perfect
         privacy.
         """
@@ -193,10 +193,10 @@ class _ActiveSet:
             missing = announced - reached
             self._enter(-missing / problem.p_x, float((missing * missing / problem.p_x).sum()))
         if count > len(self.ties):
-            self._least(count)
+            self._tie_closest(count)
         return announced
 
-    def _least(self, count: int) -> None:
+    def _tie_closest(self, count: int) -> None:
         """Make ties of this number of outcomes with the smallest margins."""
         gap = self._losses - self._losses.min(axis=0)
         gap[self.certain == 1.0] = math.inf

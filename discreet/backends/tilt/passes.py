@@ -133,7 +133,7 @@ class Scan:
 class Grouping:
     """Outcomes grouped by key; groups are in the order of their keys.
 
-    Treating the members of a group alike restricts the estimator. So whatever is feasible for the
+    One column for all members of a group restricts the estimator. So whatever is feasible for the
     groups is feasible for all outcomes, with the same law and error probability (docs/theory.md,
     aggregation is a restriction).
 

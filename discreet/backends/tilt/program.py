@@ -231,7 +231,7 @@ class _Sifting:
             if self._is_too_large():
                 return None
             exact = (self._whole or self._few) and not self._rough
-            answer = self._solved(_REFINED if exact else 1)
+            answer = self._solve_restricted(_REFINED if exact else 1)
             if answer is None:
                 if not self._shared:
                     return None
@@ -249,13 +249,13 @@ class _Sifting:
                 return answer.point, answer.ending("optimal" if within else "stalled")
             if late:
                 return answer.point, answer.ending("time limit")
-            if 0 < self._shared < self._contradicted(answer):
+            if 0 < self._shared < self._contradictions(answer):
                 self._restart()
             else:
                 self._continue(answer)
         return None
 
-    def _solved(self, times: int) -> _Answer | None:
+    def _solve_restricted(self, times: int) -> _Answer | None:
         problem = self._problem
         small = self._gather()
         program = _Restricted(small, self._widened)
@@ -284,13 +284,13 @@ class _Sifting:
         self._held |= changed & (answer.point.columns > 0.0)
         return bool(changed.any())
 
-    def _contradicted(self, answer: _Answer) -> int:
+    def _contradictions(self, answer: _Answer) -> int:
         """Return the number of outcomes that contradict the duals and were not candidates."""
         return int(np.count_nonzero(answer.wrong & ~self._candidates))
 
     def _is_optimal(self, answer: _Answer, exact: bool) -> bool:
         narrow = answer.width <= self._precision.bracket * answer.error
-        return exact and (not self._contradicted(answer) or (self._whole and narrow))
+        return exact and (not self._contradictions(answer) or (self._whole and narrow))
 
     def _restart(self) -> None:
         """Restart with all outcomes, or next to the tilt of few, because the tilt has moved too far
@@ -305,7 +305,7 @@ class _Sifting:
         """Start the next program at the tilt of this one, with more of the outcomes that contradict
         its duals.
         """
-        number = self._contradicted(answer)
+        number = self._contradictions(answer)
         small = answer.small
         columns = answer.point.columns
         wasted = answer.wasted * answer.wrong
@@ -716,10 +716,10 @@ class _Refinement:
         priced = np.bincount(entries.column, entries.value * self._y[entries.row], self._x.size)
         self._missing = self._program.right - np.bincount(entries.row, terms, rows)
         self._reduced = self._program.cost - priced
-        outside = self._outside()
-        unpriced = self._unpriced()
+        outside = self._bound_violation()
+        unpriced = self._dual_violation()
         lacks = float(np.abs(self._missing).max(initial=0.0))
-        off = max(outside, unpriced, self._wasted(), lacks)
+        off = max(outside, unpriced, self._complementarity(), lacks)
         rounding = 4.0 * UNIT
         if not off <= max(self._least_off, rounding):
             return False
@@ -733,18 +733,18 @@ class _Refinement:
         self._dual = min(self._dual / _TOLERANCE, 1.0 / max(unpriced, UNIT))
         return True
 
-    def _outside(self) -> float:
+    def _bound_violation(self) -> float:
         """Return the largest violation of a bound."""
         below = np.where(self._free, 0.0, self._program.least - self._x)
         above = np.where(self._bounded, self._x - self._most, 0.0)
         return float(np.maximum(below, above).max(initial=0.0))
 
-    def _unpriced(self) -> float:
+    def _dual_violation(self) -> float:
         """Return the largest reduced cost of the wrong sign that no upper bound explains."""
         wrong = np.maximum(-self._reduced, np.where(self._free, self._reduced, 0.0))
         return float(np.where(self._bounded, 0.0, wrong).max(initial=0.0))
 
-    def _wasted(self) -> float:
+    def _complementarity(self) -> float:
         """Return the largest product of a reduced cost and the distance to its bound."""
         at_most = self._bounded & (self._reduced < 0.0)
         inside = np.where(at_most, self._most - self._x, self._x)

@@ -3,7 +3,7 @@
 Only outcomes near a decision boundary matter individually. Each round passes over the outcomes
 under the best tilt so far: the outcomes with the smallest margins are retained, all others are
 summed into cells (`passes`). The small problem of both is solved by sifting if it is linear,
-otherwise by the interior point and the crossover. Treating the members of a cell alike is a
+otherwise by the interior point and the crossover. One column for all members of a cell is a
 restriction, so its optimum is feasible for the whole problem and gives an upper bound; its tilt,
 made feasible, gives a lower bound in the next pass. If the tilt moved by less than the margins of
 all outcomes in cells, none of their decisions can have changed, and the small problem determines

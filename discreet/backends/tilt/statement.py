@@ -4,8 +4,8 @@ outcomes that randomise together.
 The margins of many outcomes may agree in more digits than a tilt can resolve; which of these
 outcomes randomise is then not determined. All outcomes within a band of margins that share their
 two best guesses form a *tie class* with one common column. Like cells, classes restrict the
-estimator, so the rule stays feasible. Of the bands that the last pass distinguishes, the narrowest
-whose optimum is within the gap is used, or else the one with the smallest error.
+estimator, so the rule stays feasible. The band is the narrowest one, among those that the last
+pass distinguishes, whose optimum is within the gap, or else the one with the smallest error.
 
 Source: discreet, docs/theory.md, section 18 (ties and tie classes).
 """

@@ -145,7 +145,7 @@ class Vertex:
         self._size = sizes(effect)
         self._effect = effect / self._size[:, None]
         self._certain = certain @ problem.deviations.T
-        self._groups = list(self._grouped(certain, tied, moves))
+        self._groups = list(self._groups_of_moves(certain, tied, moves))
         self._priced = [group for group in self._groups if group.term.priced]
         # B of each budget, not rounded upward
         self._levels = np.zeros(self._groups[-1].budgets.stop)
@@ -157,7 +157,7 @@ class Vertex:
             self._exact[term.rows] = term.budget.perfect
         self._any_exact = asks_privacy(problem.terms)
 
-    def _grouped(self, certain: Array, tied: _Index, moves: Array) -> Iterator[_Group]:
+    def _groups_of_moves(self, certain: Array, tied: _Index, moves: Array) -> Iterator[_Group]:
         count = 0
         for number, term in enumerate(self._problem.terms):
             per_guess = term.measure.scope is Scope.POSTERIOR
@@ -424,7 +424,7 @@ class Vertex:
         unit = float(at.prices.max(initial=0.0)) or 1.0
         relative = at.prices / unit
         levels = self._levels * (1.0 - inside)
-        gradients, curvature = self._curved(state, relative, levels)
+        gradients, curvature = self._derivatives(state, relative, levels)
         borders = (gradients * relative[:, None])[at.binds]
         unequal = -self._lost / unit - borders.sum(axis=0)
         # A budget of a guess is multiplied by the mass of the guess.
@@ -449,7 +449,7 @@ class Vertex:
         size = float(np.abs(step[:priced]).max(initial=0.0))
         return _Iterate(at.shares + step[:count], at.binds, prices, exact), size
 
-    def _curved(self, state: _State, prices: Array, levels: Array) -> tuple[Array, Array]:
+    def _derivatives(self, state: _State, prices: Array, levels: Array) -> tuple[Array, Array]:
         """Return the gradients of the budgets [B, F], and the second derivative of Σ μ f [F, F],
         for prices μ and aimed levels [B].
         """

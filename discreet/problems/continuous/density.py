@@ -142,7 +142,7 @@ class Component:
         unknown = np.isnan(found)
         if unknown.any():
             found = np.where(unknown & self._negligible(z[finite]), 0.0, found)
-        values[finite] = self._checked(found, z[finite], "density")
+        values[finite] = self._check_values(found, z[finite], "density")
         return values
 
     def _negligible(self, z: Array) -> NDArray[np.bool_]:
@@ -165,7 +165,9 @@ class Component:
             (below, self.cdf_, "cdf"),
             (above, self.sf_, "survival function"),
         ):
-            tail[finite] = self._checked(self._values(function, z[finite], what), z[finite], what)
+            tail[finite] = self._check_values(
+                self._values(function, z[finite], what), z[finite], what
+            )
         return below, above
 
     def _values(self, function: Callable[[Array], Any], z: Array, what: str) -> Array:
@@ -186,7 +188,7 @@ class Component:
             )
         return values
 
-    def _checked(self, values: Array, z: Array, what: str) -> Array:
+    def _check_values(self, values: Array, z: Array, what: str) -> Array:
         wrong = np.flatnonzero(np.isnan(values) | (values < 0.0))
         if wrong.size:
             k = int(wrong[0])

@@ -84,7 +84,7 @@ class IntervalRule(Rule):
 
     @property
     def deterministic(self) -> bool:
-        """Whether every interval has one guess."""
+        """Return True if every interval has one guess."""
         return bool(((self.estimator == 0.0) | (self.estimator == 1.0)).all())
 
     @property
@@ -147,7 +147,7 @@ class IntervalRule(Rule):
         return Matrix(self.estimator)
 
     def inexact(self, discrete: Discrete) -> Inexact:
-        """By how much the errors of masses may change sums under the rule."""
+        """Return how much the errors of masses may change sums under the rule."""
         assert discrete.wrong_mass is not None
         assert discrete.wrong_loss is not None
         spare = 1.0 + 2.0**-30
@@ -183,7 +183,7 @@ class IntervalRule(Rule):
         )
 
     def leakage(self, problem: ContinuousProblem) -> float:
-        """I(X; Ŷ) in nats."""
+        """Return I(X; Ŷ) in nats."""
         return self.output_law(problem).leakage()
 
     def simplified(self) -> IntervalRule:

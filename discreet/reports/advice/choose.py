@@ -171,7 +171,7 @@ def advise(
     considered = prospects(cells, features, gap) if cells else _by_capability(problem, gap)
     if asked is not None:
         considered = [each for each in considered if each.option.configuration.named_in(asked)]
-    considered += _unmeasured(considered, gap, asked)
+    considered += _refuse_unmeasured(considered, gap, asked)
     judged = _importable(
         [
             replace(each, refusal=_refusal(each.option, problem, peers) or each.refusal)
@@ -211,7 +211,7 @@ def _by_capability(problem: Problem | BlockProblem, gap: float) -> list[Prospect
     return [_unknown(name, gap, remote="nothing of its measure") for name in served]
 
 
-def _unmeasured(
+def _refuse_unmeasured(
     considered: Sequence[Prospect], gap: float, among: Sequence[str] | None
 ) -> list[Prospect]:
     """Return the backends without a measurement, which are refused for that."""
@@ -422,7 +422,7 @@ def _notes(
         notes.append(
             "no slack budget was measured: the evidence is of budgets that bind, which take longer"
         )
-    notes += _beyond(features, mine)
+    notes += _extrapolation_notes(features, mine)
     if all(cell.option.gap > gap for cell in mine):
         notes.append(
             f"it was never asked for a gap as tight as {gap:g}: what it reached when asked for "
@@ -436,7 +436,7 @@ def _notes(
     return tuple(notes)
 
 
-def _beyond(features: Features, cells: Sequence[Observation]) -> list[str]:
+def _extrapolation_notes(features: Features, cells: Sequence[Observation]) -> list[str]:
     """Return a sentence for every feature that lies outside the measured range."""
     notes = []
     for k, name in enumerate(FEATURES):

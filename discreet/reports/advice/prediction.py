@@ -151,7 +151,9 @@ class TimeModel:
         # A fit that only one case determines says little of its error there: no leverage counts as
         # more than ¾.
         own = self._residuals / np.maximum(1.0 - leverages, 0.25)
-        others = (self._near(cell.features, self._groups != cell.group) for cell in self.cells)
+        others = (
+            self._local_residual(cell.features, self._groups != cell.group) for cell in self.cells
+        )
         errors = own - np.array([*others])
         prior = POLICY.prior_count * POLICY.prior_decades**2
         self._freedom = len(self.cells) + POLICY.prior_count
@@ -169,7 +171,7 @@ class TimeModel:
         centre = (
             self._level
             + float(row @ self._slopes)
-            + self._near(features, np.ones(len(self.cells), dtype=bool))
+            + self._local_residual(features, np.ones(len(self.cells), dtype=bool))
         )
         spread = math.hypot(
             self._scale * math.sqrt(1.0 + float(row @ self._inverse @ row)),
@@ -192,7 +194,7 @@ class TimeModel:
         """Return the measurement from which `remoteness` is computed."""
         return self.cells[int(_size_distances(features.decades, self._decades).argmin())]
 
-    def _near(self, features: Features, use: np.ndarray) -> float:
+    def _local_residual(self, features: Features, use: np.ndarray) -> float:
         weights = np.exp(-0.5 * features.distances(self._decades) ** 2) * use
         return float(weights @ self._residuals) / (float(weights.sum()) + 0.5)
 

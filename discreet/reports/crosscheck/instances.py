@@ -71,7 +71,7 @@ class CheckedInstance:
 
     @property
     def title(self) -> str:
-        """What the instance goes by."""
+        """The name of the instance in reports."""
         return f"{self.spec} {self.budget}".rstrip()
 
     def command(self, backends: tuple[str, ...]) -> str:

@@ -19,28 +19,33 @@ const draw = (name, attributes = {}, ...children) => filled(document.createEleme
 function tableOf(caption, heads, lines, css = "") {
   const cell = (value, k) => {
     const held = value !== null && typeof value === "object" && !(value instanceof Node) ? value : { words: value };
-    return make(k === 0 ? "th" : "td", { class: held.css ?? null, scope: k === 0 ? "row" : null }, held.node ?? String(held.words));
+    return make(k === 0 ? "th" : "td", { class: held.css ?? null, scope: k === 0 ? "row" : null }, held.node ?? breakable(String(held.words)));
   };
   const table = make("table", { class: css || null },
     make("caption", { class: "hidden" }, caption),
-    make("thead", {}, make("tr", {}, heads.map((head) => make("th", { scope: "col" }, head)))),
+    make("thead", {}, make("tr", {}, heads.map((head, k) => make("th", { scope: "col", class: isText(lines[0]?.[k]) ? "text" : null }, head)))),
     make("tbody", {}, lines.map((line) => make("tr", {}, line.map(cell)))));
   return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, table);
 }
 
-/** A table of records; `DATA.tables` has the key of the values under each heading. */
+const isText = (cell) => Boolean(cell?.css?.startsWith("text"));
+
+/** Words that may be broken after a colon or an equals sign, as in conic:solver=scs. */
+const breakable = (words) => words.split(/(?<=[:=])/).flatMap((piece, k) => (k ? [make("wbr"), piece] : [piece]));
+
+/** A table of records; `DATA.tables` has the key of the values under each heading. Columns without a value are left out. */
 function recordTable(caption, name, records) {
-  const keys = Object.values(DATA.tables[name]);
-  const lines = records.map((record) => keys.map((key) => cellOf(key, record)));
-  return tableOf(caption, Object.keys(DATA.tables[name]), lines, "figures");
+  const columns = Object.entries(DATA.tables[name]).filter(([, key]) => !records.length || records.some((record) => record[key] !== NOTHING));
+  const lines = records.map((record) => columns.map(([, key]) => cellOf(key, record)));
+  return tableOf(caption, columns.map(([head]) => head), lines, "figures");
 }
 
 function cellOf(key, record) {
   const words = record[key];
   switch (key) {
-    case "status": return { node: chip(words) };
-    case "claimed": return { words: words || (record.answered ? NOTHING : record.message), css: "long" };
-    case "reason": case "example": return { words, css: "long" };
+    case "status": return { node: chip(words), css: "text" };
+    case "claimed": return { words: words || (record.answered ? NOTHING : record.message), css: "text long" };
+    case "reason": case "example": return { words, css: "text long" };
     case "violations": return { words, css: words ? "bad" : null };
     case "leaks": return { words, css: record.violated ? "bad" : null };
     default: return { words };

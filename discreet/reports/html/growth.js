@@ -4,7 +4,9 @@
 const sweepName = (sweep) => `${sweep.entry}, ${sweep.budget}, gap ${sweep.gap}`;
 
 function growthSection({ sweeps }) {
-  return Object.keys(DATA.sizes).flatMap((size) => growthPart(size, sweeps.filter((sweep) => sweep.size === size && sweep.series.length)));
+  const drawn = sweeps.filter((sweep) => sweep.series.length);
+  if (!drawn.length) return [empty("No catalog entry has two sizes that were certified under one budget and gap, so there is nothing to draw.")];
+  return Object.keys(DATA.sizes).flatMap((size) => growthPart(size, drawn.filter((sweep) => sweep.size === size)));
 }
 
 function growthPart(size, sweeps) {

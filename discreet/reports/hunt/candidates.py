@@ -81,9 +81,9 @@ class Candidate:
         """Return the candidate with all numbers rounded to this number of significant digits."""
         return replace(
             self,
-            weights=_rounded(self.weights, digits),
-            losses=_rounded(self.losses, digits),
-            amount=float(_rounded(np.array(self.amount), digits)),
+            weights=_round_digits(self.weights, digits),
+            losses=_round_digits(self.losses, digits),
+            amount=float(_round_digits(np.array(self.amount), digits)),
         )
 
 
@@ -112,9 +112,9 @@ def mutated(candidate: Candidate, rng: np.random.Generator) -> Candidate:
         if change == 0:
             candidate = candidate.changed("amount", candidate.amount * factor)
         elif change == 1:
-            candidate = _scaled(candidate, "weights", factor, rng)
+            candidate = _scale_entries(candidate, "weights", factor, rng)
         elif change == 2:
-            candidate = _scaled(candidate, "losses", min(factor, 1.0), rng)
+            candidate = _scale_entries(candidate, "losses", min(factor, 1.0), rng)
         elif change == 3:
             count = candidate.weights.shape[1]
             candidate = candidate.outcomes(rng.integers(count, size=max(1, count)))
@@ -123,7 +123,9 @@ def mutated(candidate: Candidate, rng: np.random.Generator) -> Candidate:
     return candidate
 
 
-def _scaled(candidate: Candidate, name: str, factor: float, rng: np.random.Generator) -> Candidate:
+def _scale_entries(
+    candidate: Candidate, name: str, factor: float, rng: np.random.Generator
+) -> Candidate:
     """Return the candidate with random entries, whole rows or whole columns multiplied by a
     factor.
     """
@@ -162,7 +164,7 @@ def simpler(candidate: Candidate) -> Iterator[Candidate]:
             yield candidate.changed(name, fewer)
 
 
-def _rounded(numbers: Array, digits: int) -> Array:
+def _round_digits(numbers: Array, digits: int) -> Array:
     return np.array([float(f"{each:.{digits}g}") for each in numbers.ravel().tolist()]).reshape(
         numbers.shape
     )

@@ -53,7 +53,7 @@ def _record(
     return {
         "made_by": "discreet hunt",
         "version": version_of("discreet"),
-        **_asked(quarry),
+        **_request(quarry),
         **known.counts,
         "candidate": best
         and {
@@ -66,7 +66,7 @@ def _record(
     }
 
 
-def _asked(quarry: Quarry) -> dict[str, Any]:
+def _request(quarry: Quarry) -> dict[str, Any]:
     return {
         "backend": quarry.configuration.label,
         "gap": quarry.options.gap,
@@ -83,7 +83,7 @@ def resume(folder: Path, quarry: Quarry) -> Progress:
         return Progress()
     try:
         found = json.loads(read_text(path, _LARGEST))
-        asked = {name: found[name] for name in _asked(quarry)}
+        asked = {name: found[name] for name in _request(quarry)}
         stated = found["candidate"]
         known = Progress(
             **{name: found[name] for name in COUNTS}, best=stated and _candidate(stated)
@@ -92,7 +92,7 @@ def resume(folder: Path, quarry: Quarry) -> Progress:
         raise FileError(
             f"{path} is not the state of a hunt ({error}); choose another --out"
         ) from None
-    if asked != _asked(quarry):
+    if asked != _request(quarry):
         words = ", ".join(f"{name} {value}" for name, value in asked.items())
         raise FileError(f"{folder} holds a hunt with {words}; choose another --out")
     return known
@@ -192,7 +192,7 @@ def _report(quarry: Quarry, known: Progress, find: Find, title: str, output: str
             f"The files `instance.*` hold the program; their comments say what it means.",
             facts,
             _reproduction(quarry, output),
-            Section("The problem", [_stated(find.candidate)]),
+            Section("The problem", [_as_code(find.candidate)]),
             Section(
                 "The hunt",
                 [
@@ -228,7 +228,7 @@ def _reproduction(quarry: Quarry, output: str) -> str:
     return f"There is no script by the solver's own interface. {again}"
 
 
-def _stated(candidate: Candidate) -> str:
+def _as_code(candidate: Candidate) -> str:
     """Return the numbers of a candidate as Python code."""
     return (
         "```text\n"

@@ -126,7 +126,7 @@ class Progress:
 
     @property
     def counts(self) -> dict[str, Any]:
-        """The numbers by name."""
+        """Return the counts by name."""
         return chosen(self, COUNTS)
 
 
@@ -185,8 +185,8 @@ class _Hunt:
         known = self.known
         rng = np.random.default_rng([self._quarry.seed, known.batch])
         finds = list[Candidate]()
-        for candidate in _drawn(self._able, self._failures, known.batch % 4 == 3, rng):
-            problem = self._served(candidate)
+        for candidate in _draw_batch(self._able, self._failures, known.batch % 4 == 3, rng):
+            problem = self._problem_served(candidate)
             if problem is not None:
                 claim = self._claim(problem)
                 wrong = self._is_wrong(candidate, claim)
@@ -207,7 +207,7 @@ class _Hunt:
             self.known = replace(self.known, best=candidate)
         self._failures = [*self._failures[-15:], candidate]
 
-    def _served(self, candidate: Candidate) -> Problem | None:
+    def _problem_served(self, candidate: Candidate) -> Problem | None:
         """Return the problem of a candidate; None without one that the backend serves."""
         problem = candidate.problem()
         return None if problem is None or self._able.refusal(problem) else problem
@@ -227,7 +227,7 @@ class _Hunt:
     def _shrunk(self, candidate: Candidate) -> Candidate:
         """Return the simplest candidate reached by removing parts while the claim stays wrong."""
         for smaller in simpler(candidate):
-            problem = self._served(smaller) if smaller.size < candidate.size else None
+            problem = self._problem_served(smaller) if smaller.size < candidate.size else None
             if problem is not None and self._is_wrong(smaller, self._claim(problem)):
                 return self._shrunk(smaller)
         return candidate
@@ -258,7 +258,7 @@ def find_in(candidate: Candidate, solution: Solution, quarry: Quarry) -> Find | 
     return find if find.wrong_by > MARGIN * quarry.options.gap else None
 
 
-def _drawn(
+def _draw_batch(
     able: Capabilities,
     failures: Sequence[Candidate],
     with_catalog: bool,

@@ -39,10 +39,10 @@ def control_of(rows: Sequence[Measurement]) -> float:
 
 
 def comparable(row: Measurement, control: float, *, alone: bool = True) -> bool:
-    """Whether the time of a row may be set beside others, given the median of the control; nan: no
-    control is known.
+    """Return whether the time of a row may be compared with others, given the median of the
+    control; nan: no control is known.
 
-    alone   whether a row that ran alone needs no control; between two studies it does
+    alone   whether a row without other work needs no control; between two studies it does
     """
     if alone and not row.shared:
         return True

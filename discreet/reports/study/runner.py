@@ -259,7 +259,7 @@ def _other_versions(cell: Cell) -> str:
 def _failed_row(cell: Cell, message: str, trace: str = "") -> Measurement:
     """Return the row of a cell that has no answer for a reason other than its backend."""
     tried = Attempt(cell.configuration.backend, None, Status.FAILED, message, traceback=trace)
-    return replace(_judged(cell, tried), started=_now())
+    return replace(_judge_cell(cell, tried), started=_now())
 
 
 def measure(cell: Cell, *, repeat_seconds: float = 0.6) -> Measurement:
@@ -270,7 +270,7 @@ def measure(cell: Cell, *, repeat_seconds: float = 0.6) -> Measurement:
     """
     begun = time.perf_counter()
     started = _now()
-    row = _judged(cell, _attempt(cell, repeat_seconds))
+    row = _judge_cell(cell, _attempt(cell, repeat_seconds))
     return replace(
         row, started=started, wall_seconds=0.0 if cell.skipped else time.perf_counter() - begun
     )
@@ -301,7 +301,7 @@ def _attempt(cell: Cell, repeat_seconds: float) -> Attempt:
         raise InputError(f"{cell.title}: {error}") from None
 
 
-def _judged(cell: Cell, tried: Attempt) -> Measurement:
+def _judge_cell(cell: Cell, tried: Attempt) -> Measurement:
     return row_of(cell, tried, conclude(cell.instance.problem, tried, cell.options))
 
 

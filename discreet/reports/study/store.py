@@ -209,7 +209,11 @@ def query(folder: str | Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]
             answer = connection.execute(sql)
             named = answer and answer.description  # neither for a comment
             return [column[0] for column in named or ()], list(answer.fetchall()) if named else []
-        except (duckdb.Error, UnicodeError, RuntimeError) as error:  # the last for what is no text
+        except (
+            duckdb.Error,
+            UnicodeError,
+            RuntimeError,
+        ) as error:  # the last: no text
             said = " ".join(str(error).split())
             raise FileError(
                 f"the query is refused: {said}; the table is cells, its columns: "
