@@ -146,53 +146,38 @@ def _block_sums(
     columns = decided.columns
     losses = in_order_losses(p_xz, loss, tilt)
     chosen = decided.chosen(losses)
-    examined = (
-        (losses - chosen <= never_in_doubt(p_xz, tilt, chosen)) & (decided.certain == 0.0)
-    ).any(axis=0)
+    close = losses - chosen <= never_in_doubt(p_xz, tilt, chosen)
+    examined = (close & (decided.certain == 0.0)).any(axis=0)
     examined[places] = True
-    lost = 0.0
-    worst = 0.0
-    random = np.zeros(tilt.shape)
-    error = 0.0
-    missed = 0.0
-    vanished: Array | float = 0.0
     candidates = np.flatnonzero(examined)
-    if candidates.size:
-        shares = decided.certain.take(candidates, axis=1)
-        shares[:, candidates.searchsorted(places)] = columns
-        lost, worst = _excess_loss(
-            p_xz.take(candidates, axis=1),
-            loss.take(candidates, axis=1),
-            losses.take(candidates, axis=1),
-            tilt,
-            shares,
-        )
-    if places.size:
-        p_drawn = p_xz.take(places, axis=1)
-        error = column_error(columns)
-        if error:
-            high, low = dd_sum(columns.T)
-            smallest_loss = losses.take(places, axis=1).min(axis=0)
-            excess = (high - 1.0) + low
-            sizes = np.abs(smallest_loss) + np.abs(tilt).max(axis=0) @ p_drawn
-            rounding = 2.0 * (len(p_xz) + places.size + 8) * UNIT * float(np.abs(excess) @ sizes)
-            lost = max(0.0, lost + float(excess @ smallest_loss) + rounding)
-        lifted = lifted_rows(p_drawn, lift)
-        random = columns @ lifted.T
-        vanished = _lost(columns, lifted)
-        missed = (
-            4.0
-            * SMALLEST
-            * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
-        )
+    shares = decided.certain.take(candidates, axis=1)
+    shares[:, candidates.searchsorted(places)] = columns
+    excess_loss, worst = _excess_loss(
+        p_xz.take(candidates, axis=1),
+        loss.take(candidates, axis=1),
+        losses.take(candidates, axis=1),
+        tilt,
+        shares,
+    )
+    p_drawn = p_xz.take(places, axis=1)
+    error = column_error(columns)
+    if error:
+        high, low = dd_sum(columns.T)
+        smallest_loss = losses.take(places, axis=1).min(axis=0)
+        missing = (high - 1.0) + low
+        sizes = np.abs(smallest_loss) + np.abs(tilt).max(axis=0) @ p_drawn
+        rounding = 2.0 * (len(p_xz) + places.size + 8) * UNIT * float(np.abs(missing) @ sizes)
+        excess_loss = max(0.0, excess_loss + float(missing @ smallest_loss) + rounding)
+    lifted = lifted_rows(p_drawn, lift)
+    products = np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1)))
     return Sums(
         decided.sums(lifted_rows(p_xz, lift)),
         decided.expected(loss),
-        random,
+        columns @ lifted.T,
         error,
-        missed,
-        vanished,
-        lost * (1.0 + 4.0 * UNIT),
+        4.0 * SMALLEST * float(products),
+        _lost(columns, lifted),
+        excess_loss * (1.0 + 4.0 * UNIT),
         worst,
         p_xz.shape[1],
     )
