@@ -36,6 +36,7 @@ from discreet.measures.law import faint_lift
 from discreet.numerics.double_double import (
     Array,
     DoubleDouble,
+    Split,
     dd_add,
 )
 from discreet.numerics.estimators import Decisions, column_error
@@ -93,6 +94,7 @@ class _Visit:
     streamed  True if the outcomes come in blocks, which are checked and added up
     private   groups of rows that must be private
     p_x       prior of the problem                                                 [n]
+    rows      the split rows of the only chunk, or None
     """
 
     rule: Rule
@@ -102,6 +104,7 @@ class _Visit:
     streamed: bool
     private: PrivateRows
     p_x: Array
+    rows: Split | None
 
     def __call__(self, chunk: Chunk) -> _PassSums:
         """Return the sums over a chunk."""
@@ -137,7 +140,8 @@ class _Visit:
             return decided
 
         if a.size:
-            parts.append(sums_over(decide, a, loss, self.tilt, self.lift))
+            rows = self.rows if clear is None else None
+            parts.append(sums_over(decide, a, loss, self.tilt, self.lift, rows))
         moves = [Moves.joined(batches)] if batches else batches
         return _PassSums(chunk.count, reduce(Sums.plus, parts), counted, last, moves)
 
@@ -219,8 +223,13 @@ class JudgedAnswer:
             model.streamed,
             self._private if exact else NOTHING_PRIVATE,
             model.p_x,
+            model.rows,
         )
-        result = fold(model.blocks, visit, _merge_sums, threads=self._threads, seen=seen)
+        result: _PassSums
+        if model.rows is None:
+            result = fold(model.blocks, visit, _merge_sums, threads=self._threads, seen=seen)
+        else:  # arrays of one chunk
+            result = visit(next(model.blocks.chunks()))
         if result.outcomes != model.N:
             raise InputError(
                 f"the blocks hold {result.outcomes} outcomes, but the problem states "

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -67,30 +68,53 @@ def _halves(a: Any) -> tuple[Any, Any]:
     return high, a - high
 
 
-def _split(values: Array) -> Array:
-    """Return numbers […, N] split into three parts [3, …, N], of which the first two have exact
-    sums in any order. Each number is split at powers of two that depend on its row.
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Numbers […, N] split into three parts [3, …, N], of which the first two have exact sums in
+    any order; most […, 1]: the largest size.
     """
-    parts = np.empty((3, *values.shape))
-    leading, second, rest = parts
-    count_bits = (values.shape[-1] + 1).bit_length()
-    most = np.abs(values, out=rest).max(axis=-1, keepdims=True, initial=0.0)
-    scale = np.ldexp(1.0, np.frexp(most)[1] + count_bits)
-    np.add(values, scale, out=leading)
-    leading -= scale
-    np.subtract(values, leading, out=rest)
-    # After the first splitting, the remainder is at most 2^-53 of its scale.
-    scale = np.ldexp(scale, count_bits - 53)
-    np.add(rest, scale, out=second)
-    second -= scale
-    rest -= second
-    return parts
+
+    values: Array
+    parts: Array
+    most: Array
+
+    @classmethod
+    def of(cls, values: Array) -> Split:
+        """Split each number at powers of two that depend on its row."""
+        parts = np.empty((3, *values.shape))
+        leading, second, rest = parts
+        count_bits = (values.shape[-1] + 1).bit_length()
+        most = np.abs(values, out=rest).max(axis=-1, keepdims=True, initial=0.0)
+        scale = np.ldexp(1.0, np.frexp(most)[1] + count_bits)
+        np.add(values, scale, out=leading)
+        leading -= scale
+        np.subtract(values, leading, out=rest)
+        # After the first splitting, the remainder is at most 2^-53 of its scale.
+        scale = np.ldexp(scale, count_bits - 53)
+        np.add(rest, scale, out=second)
+        second -= scale
+        rest -= second
+        return cls(values, parts, most)
+
+    def sum(self) -> DoubleDouble:
+        """Return the sum over the last axis; its error is two roundings plus 2^-154 N⁴ times the
+        largest |term|.
+        """
+        return _join_sums(self.parts.sum(axis=-1))
+
+    def chosen(self, chosen: Array) -> DoubleDouble:
+        """Return Σ_l c_il v_jl [m, k] for values ≥ 0 [k, N] and zeros and ones c [m, N], as
+        accurate as `dd_sum`.
+        """
+        high, low = _join_sums(chosen @ self.parts.swapaxes(1, 2))
+        # Sums that are small compared with the terms that were not chosen.
+        faint = (high > 0.0) & (high < 2.0**-68 * self.values.shape[-1] ** 4 * self.most[:, 0])
+        for row in np.flatnonzero(faint.any(axis=-1)) if faint.any() else ():
+            high[row], low[row] = dd_sum(np.compress(chosen[row], self.values, axis=-1))
+        return high, low
 
 
 def _join_sums(sums: Array) -> DoubleDouble:
-    """Return the total of sums of the three parts [3, …]; its error is two roundings plus 2^-154 N⁴
-    times the largest |term|.
-    """
     high, low = _two_sum(sums[0], sums[1])
     return _two_sum(high, low + sums[2])
 
@@ -139,23 +163,17 @@ def dd_sum(values: Array) -> DoubleDouble:
     if 0 < values.shape[-1] <= _FEW_TERMS:
         return _sum_in_turn(values)
     if values.size <= BLOCK:
-        return _join_sums(_split(values).sum(axis=-1))
-    return _by_blocks(values.shape, lambda block: dd_sum(values[..., block]))
+        return Split.of(values).sum()
+    return _by_blocks(values.shape, lambda block: Split.of(values[..., block]).sum())
 
 
 def dd_sum_chosen(values: Array, chosen: Array) -> DoubleDouble:
-    """Return Σ_l c_il v_jl [m, k] for values ≥ 0 [k, N] and zeros and ones c [m, N], as accurate as
-    `dd_sum`.
-    """
-    count = values.shape[-1]
-    if count > BLOCK:
-        return _by_blocks((count,), lambda block: dd_sum_chosen(values[:, block], chosen[:, block]))
-    high, low = _join_sums(chosen @ _split(values).swapaxes(1, 2))
-    # Sums that are small compared with the terms that were not chosen.
-    faint = (high > 0.0) & (high < 2.0**-68 * count**4 * values.max(axis=-1, initial=0.0))
-    for row in np.flatnonzero(faint.any(axis=-1)) if faint.any() else ():
-        high[row], low[row] = dd_sum(np.compress(chosen[row], values, axis=-1))
-    return high, low
+    """Return Σ_l c_il v_jl as `Split.chosen` does, for any N."""
+    if values.shape[-1] <= BLOCK:
+        return Split.of(values).chosen(chosen)
+    return _by_blocks(
+        values.shape[-1:], lambda block: dd_sum_chosen(values[:, block], chosen[:, block])
+    )
 
 
 def dd_dot(a: Array, b: Array) -> DoubleDouble:

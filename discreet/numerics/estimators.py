@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from discreet.numerics.double_double import (
     Array,
     DoubleDouble,
+    Split,
     dd_add,
     dd_dot,
     dd_sum,
@@ -73,11 +74,25 @@ class Decisions:
 
     def sums(self, values: Array) -> DoubleDouble:
         """Return Σ_l P_il v_jl as a double-double [m, k], for values ≥ 0 below 1e150 [k, B]."""
-        certain = dd_sum_chosen(values, self.certain)
+        return self._with_drawn(dd_sum_chosen(values, self.certain), values)
+
+    def sums_of(self, rows: Split) -> DoubleDouble:
+        """Return Σ_l P_il v_jl as a double-double [m, k], for split rows."""
+        return self._with_drawn(rows.chosen(self.certain), rows.values)
+
+    def _with_drawn(self, certain: DoubleDouble, values: Array) -> DoubleDouble:
         if not self.places.size:
             return certain
         drawn = values.take(self.places, axis=1)
-        return dd_add(certain, dd_dot(self.columns[:, None, :], drawn))
+        some = np.flatnonzero(drawn.any(axis=1))  # the drawn outcomes may belong to one group
+        if some.size == len(values):
+            return dd_add(certain, dd_dot(self.columns[:, None, :], drawn))
+        high, low = dd_dot(self.columns[:, None, :], drawn.take(some, axis=0))
+        for whole, part in zip(
+            certain, dd_add((certain[0][:, some], certain[1][:, some]), (high, low)), strict=True
+        ):
+            whole[:, some] = part
+        return certain
 
     def expected(self, values: Array) -> DoubleDouble:
         """Return Σ_il P_il w_il as a double-double [], for values ≥ 0 below 1e150 [m, B]."""

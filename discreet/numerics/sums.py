@@ -22,6 +22,7 @@ from discreet.numerics.double_double import (
     BLOCK,
     Array,
     DoubleDouble,
+    Split,
     dd_add,
     dd_sum,
     exact_product,
@@ -30,13 +31,17 @@ from discreet.numerics.estimators import Decisions, column_error
 from discreet.numerics.label_strips import StripSums, strip_sums
 from discreet.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT, sum_doubt
 from discreet.numerics.tilted_losses import (
-    excess_bounds,
+    dd_label_doubt,
     in_order_losses,
+    label_doubt,
+    least_two,
     never_in_doubt,
 )
 
 # Relative rounding error of terms ≥ 0 and their pairwise sum: a few units, and one per doubling.
 _PAIRWISE = 2.0**-44
+# Largest rounding bound, relative to the loss of an outcome, that does not call for double-double.
+_SURE = 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +55,7 @@ class Sums:
     missed         upper bound of the change of the loss by products that underflow: 4 SMALLEST for
                    each, twice the loss of the four products that `exact_product` adds up
     lost           upper bound of the change of each entry of joint by such products [m, n], or 0
-    excess_loss    upper bound of Σ_il P_il F_il − Σ_l min_i F_il
+    wasted         upper bound of Σ_il P_il F_il − Σ_l min_i F_il
     worst          max_il P_il r_il / w_l
     outcomes       number of outcomes
     """
@@ -61,7 +66,7 @@ class Sums:
     column_error: float
     missed: float
     lost: Array | float
-    excess_loss: float
+    wasted: float
     worst: float
     outcomes: int
 
@@ -74,7 +79,7 @@ class Sums:
             max(self.column_error, other.column_error),
             self.missed + other.missed,
             self.lost + other.lost,
-            (self.excess_loss + other.excess_loss) * (1.0 + 4.0 * UNIT),
+            (self.wasted + other.wasted) * (1.0 + 4.0 * UNIT),
             max(self.worst, other.worst),
             self.outcomes + other.outcomes,
         )
@@ -105,7 +110,7 @@ class Sums:
         size = float(np.abs(tilt * high).sum() + self.loss[0])
         # Underflow in joint and in products.
         vanished = (8.0 + 2.0 * self.outcomes) * SMALLEST * float(np.abs(tilt).sum() + tilt.size)
-        lost = (self.excess_loss + self.missed + vanished) * (1.0 + 4.0 * UNIT)
+        lost = (self.wasted + self.missed + vanished) * (1.0 + 4.0 * UNIT)
         # These products are exact up to 2^-90 |t| u and underflow.
         entries = (each.ravel().tolist() for each in (tilt, high, low))
         parts = [
@@ -122,16 +127,21 @@ def sums_over(
     loss: Array,
     tilt: Array,
     lift: NDArray[np.int32],
+    rows: Split | None = None,
 ) -> Sums:
     """Return the sums over outcomes p_xz [n, ·], loss [m, ·] under a feasible tilt.
 
     decide  returns the decisions at a slice of the outcomes
     lift    exponents that keep products of rare private values from underflow (`faint_lift`) [n]
+    rows    `split_rows` of at most `BLOCK` outcomes, if already known
     """
     blocks = (slice(start, start + BLOCK) for start in range(0, p_xz.shape[1], BLOCK))
     return reduce(
         Sums.plus,
-        (_block_sums(decide(each), p_xz[:, each], loss[:, each], tilt, lift) for each in blocks),
+        (
+            _block_sums(decide(each), p_xz[:, each], loss[:, each], tilt, lift, rows)
+            for each in blocks
+        ),
     )
 
 
@@ -141,43 +151,67 @@ def _block_sums(
     loss: Array,
     tilt: Array,
     lift: NDArray[np.int32],
+    rows: Split | None,
 ) -> Sums:
     places = decided.places
     columns = decided.columns
     losses = in_order_losses(p_xz, loss, tilt)
     chosen = decided.chosen(losses)
-    close = losses - chosen <= never_in_doubt(p_xz, tilt, chosen)
-    examined = (close & (decided.certain == 0.0)).any(axis=0)
+    examined = (
+        (losses - chosen <= never_in_doubt(p_xz, tilt, chosen)) & (decided.certain == 0.0)
+    ).any(axis=0)
     examined[places] = True
+    lost = 0.0
+    worst = 0.0
+    random = np.zeros(tilt.shape)
+    error = 0.0
+    missed = 0.0
+    vanished: Array | float = 0.0
     candidates = np.flatnonzero(examined)
-    shares = decided.certain.take(candidates, axis=1)
-    shares[:, candidates.searchsorted(places)] = columns
-    excess_loss, worst = _excess_loss(
-        p_xz.take(candidates, axis=1),
-        loss.take(candidates, axis=1),
-        losses.take(candidates, axis=1),
-        tilt,
-        shares,
-    )
-    p_drawn = p_xz.take(places, axis=1)
-    error = column_error(columns)
-    if error:
-        high, low = dd_sum(columns.T)
-        smallest_loss = losses.take(places, axis=1).min(axis=0)
-        missing = (high - 1.0) + low
-        sizes = np.abs(smallest_loss) + np.abs(tilt).max(axis=0) @ p_drawn
-        rounding = 2.0 * (len(p_xz) + places.size + 8) * UNIT * float(np.abs(missing) @ sizes)
-        excess_loss = max(0.0, excess_loss + float(missing @ smallest_loss) + rounding)
-    lifted = lifted_rows(p_drawn, lift)
-    products = np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1)))
+    if candidates.size:
+        shares = decided.certain.take(candidates, axis=1)
+        shares[:, candidates.searchsorted(places)] = columns
+        lost, worst = _excess_loss(
+            p_xz.take(candidates, axis=1),
+            loss.take(candidates, axis=1),
+            losses.take(candidates, axis=1),
+            tilt,
+            shares,
+        )
+    if places.size:
+        p_drawn = p_xz.take(places, axis=1)
+        error = column_error(columns)
+        if error:
+            high, low = dd_sum(columns.T)
+            smallest_loss = losses.take(places, axis=1).min(axis=0)
+            excess = (high - 1.0) + low
+            sizes = np.abs(smallest_loss) + np.abs(tilt).max(axis=0) @ p_drawn
+            rounding = 2.0 * (len(p_xz) + places.size + 8) * UNIT * float(np.abs(excess) @ sizes)
+            lost = max(0.0, lost + float(excess @ smallest_loss) + rounding)
+        lifted = lifted_rows(p_drawn, lift)
+        random = columns @ lifted.T
+        vanished = _lost(columns, lifted)
+        missed = (
+            4.0
+            * SMALLEST
+            * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
+        )
+    # Only the diagonal of the sums of losses by guess is needed.
+    if len(loss) * (len(p_xz) + len(loss)) * p_xz.shape[1] > 8 * BLOCK:
+        joint = decided.sums(lifted_rows(p_xz, lift))
+        expected = decided.expected(loss)
+    else:
+        joint, expected = _by_rows(
+            *decided.sums_of(split_rows(p_xz, loss, lift) if rows is None else rows), len(p_xz)
+        )
     return Sums(
-        decided.sums(lifted_rows(p_xz, lift)),
-        decided.expected(loss),
-        columns @ lifted.T,
+        joint,
+        expected,
+        random,
         error,
-        4.0 * SMALLEST * float(products),
-        _lost(columns, lifted),
-        excess_loss * (1.0 + 4.0 * UNIT),
+        missed,
+        vanished,
+        lost * (1.0 + 4.0 * UNIT),
         worst,
         p_xz.shape[1],
     )
@@ -198,9 +232,22 @@ def _lost(columns: Array, masses: Array) -> Array | float:
     return np.asarray(4.0 * SMALLEST * ((columns > 0.0).astype(np.float64) @ (masses > 0.0).T))
 
 
+def split_rows(p_xz: Array, loss: Array, lift: NDArray[np.int32]) -> Split:
+    """Return the rows of p_xz, lifted, and of loss [n + m, ·], split so that they can be summed
+    under many estimators.
+    """
+    return Split.of(np.concatenate([lifted_rows(p_xz, lift), loss]))
+
+
 def lifted_rows(p_xz: Array, lift: NDArray[np.int32]) -> Array:
     """Return p_xz [n, ·] times 2^lift_j [n]."""
     return np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
+
+
+def _by_rows(high: Array, low: Array, n: int) -> tuple[DoubleDouble, DoubleDouble]:
+    """Separate sums by guess [m, n + m] into the sums of p_xz [m, n] and the expected loss []."""
+    lost = dd_sum(np.concatenate([np.diagonal(high[:, n:]), np.diagonal(low[:, n:])]))
+    return (high[:, :n], low[:, :n]), lost
 
 
 def _excess_loss(
@@ -208,15 +255,23 @@ def _excess_loss(
 ) -> tuple[float, float]:
     """Return Σ_il P_il (F_il − min_k F_kl), rounded up, and max_il P_il r_il / w_l, for outcomes
     [·, K] with columns P [m, K].
+
+    If rounding may exceed 2⁻⁴⁰ of the loss of an outcome, its tilted losses are recomputed in
+    double-double.
     """
-    excess = excess_bounds(p_xz, loss, tilt)
-    excess_loss = (
-        float((columns * excess).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * excess.size
-    )
+    _, smallest, _, second = least_two(losses)
+    rival = np.where(losses == smallest, second, smallest)
+    doubt = label_doubt(p_xz, tilt, losses, rival)
+    rounding = (columns * (doubt - np.maximum(losses - rival, 0.0))).sum(axis=0)
+    unsure = np.flatnonzero(rounding > _SURE * (columns * loss).sum(axis=0))
+    if unsure.size:
+        finer = dd_label_doubt(p_xz.take(unsure, axis=1), loss.take(unsure, axis=1), tilt)
+        doubt[:, unsure] = np.minimum(doubt[:, unsure], finer)
+    wasted = float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
     mass = p_xz.sum(axis=0)
-    worst = (columns * (losses - losses.min(axis=0))).max(axis=0)
+    worst = (columns * (losses - smallest)).max(axis=0)
     with np.errstate(over="ignore"):
-        return excess_loss, float((worst / np.where(mass > 0.0, mass, np.inf)).max(initial=0.0))
+        return wasted, float((worst / np.where(mass > 0.0, mass, np.inf)).max(initial=0.0))
 
 
 def clear_strips(
@@ -238,14 +293,9 @@ def clear_strips(
 
 def sums_of_strips(found: StripSums, lift: NDArray[np.int32]) -> Sums:
     """Return the sums over clear outcomes."""
-    n = lift.size
-    high, low = found.sums
-    losses = [np.diagonal(part[:, n:]) for part in (high, low)]
-    joint = np.ldexp(high[:, :n], lift), np.ldexp(low[:, :n], lift)
-    loss = dd_sum(np.concatenate(losses))
-    return Sums(
-        joint, loss, np.zeros(joint[0].shape), 0.0, 0.0, 0.0, 0.0, 0.0, int(found.counts.sum())
-    )
+    (high, low), loss = _by_rows(*found.sums, lift.size)
+    joint = np.ldexp(high, lift), np.ldexp(low, lift)
+    return Sums(joint, loss, np.zeros(high.shape), 0.0, 0.0, 0.0, 0.0, 0.0, int(found.counts.sum()))
 
 
 def totals(p_xz: Array, loss: Array, found: StripSums | None = None) -> DoubleDouble:

@@ -37,6 +37,7 @@ class BlockProblem(Constrained):
 
     kind: ClassVar[Literal[Kind.BLOCKS]] = Kind.BLOCKS
     streamed = True
+    rows = None
 
     blocks: Blocks
     terms: tuple[Term, ...]

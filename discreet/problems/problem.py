@@ -41,10 +41,10 @@ from discreet.lazy import cached_property
 from discreet.measures.law import OutputLaw, faint_lift, total_error
 from discreet.measures.measure import Measure
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
-from discreet.numerics.double_double import Array, DoubleDouble, dd_sum
+from discreet.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_sum
 from discreet.numerics.estimators import Decisions, normalise
 from discreet.numerics.rounding import UNIT, sum_doubt
-from discreet.numerics.sums import lifted_rows
+from discreet.numerics.sums import lifted_rows, split_rows
 from discreet.problems.constraint import (
     Constrained,
     Constraint,
@@ -431,8 +431,12 @@ class Problem(Constrained):
         """Return the joint law of each secret and Ŷ under an estimator [m, N]."""
         decided = Decisions.of(real_numbers("estimator", estimator, (self.m, self.N)))
         lift = faint_lift(self.p_x)
-        joint = decided.sums(lifted_rows(self.p_xz, lift))
-        return laws_of(joint, self.marginal, lift, self.terms)
+        rows = self.rows
+        n = self.n
+        high, low = (
+            decided.sums(lifted_rows(self.p_xz, lift)) if rows is None else decided.sums_of(rows)
+        )
+        return laws_of((high[:, :n], low[:, :n]), self.marginal, lift, self.terms)
 
     def output_law(self, estimator: Array) -> OutputLaw:
         """Return the joint law of (X, Ŷ) under an estimator [m, N]; InputError for several
@@ -522,6 +526,13 @@ class Problem(Constrained):
         accurate up to the last digits.
         """
         return _frozen(self.loss.sum(axis=1))
+
+    @cached_property
+    def rows(self) -> Split | None:
+        """p_xz and loss, split for sums under many estimators; None if there are more outcomes than
+        a block.
+        """
+        return split_rows(self.p_xz, self.loss, faint_lift(self.p_x)) if self.N <= BLOCK else None
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per outcome: its probability, the posterior of each
