@@ -151,17 +151,17 @@ def under_budget(
         own = LeakageBudget(default_budget)
     name = printable(where, stored.texts.get("name", ""))
     given = budget is not None or equivocation is not None
-    if not given and terms is None and own is None:
-        raise FileError(
-            f"{where} holds no budget; pass budget= or equivocation= in nats "
-            "(on the command line --leakage, --equivocation, --perfect or --fraction)"
-        )
     try:
         problem = build(name, terms)
         if own is not None and not given:
             problem = problem.with_budget(own)
     except InputError as error:
         raise FileError(f"{where}: {error}") from None
+    if not given and terms is None and own is None:
+        raise FileError(
+            f"{where} holds no budget; pass budget= or equivocation= in nats "
+            "(on the command line --leakage, --equivocation, --perfect or --fraction)"
+        )
     if not given:
         return problem
     if terms is not None and math.inf == budget and equivocation is None:

@@ -274,11 +274,14 @@ def _term_leakages(terms: Sequence[Term], worth: Worth, own: Worth) -> tuple[Ter
             TermLeakage(
                 term.budget.amount,
                 str(term.measure),
-                *numbers,
+                leakage,
+                ceiling,
+                own_leakage,
+                own_ceiling,
                 own_budget_kept=_keeps(number, term, own),
                 perfect=term.budget.perfect,
             )
-            for number, (term, *numbers) in enumerate(rows)
+            for number, (term, leakage, ceiling, own_leakage, own_ceiling) in enumerate(rows)
         ]
     )
 

@@ -31,13 +31,17 @@ from discreet.numerics.estimators import Decisions, column_error
 from discreet.numerics.label_strips import StripSums, strip_sums
 from discreet.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT, sum_doubt
 from discreet.numerics.tilted_losses import (
-    excess_bounds,
+    dd_label_doubt,
     in_order_losses,
+    label_doubt,
+    least_two,
     never_in_doubt,
 )
 
 # Relative rounding error of terms ≥ 0 and their pairwise sum: a few units, and one per doubling.
 _PAIRWISE = 2.0**-44
+# Largest rounding bound, relative to the loss of an outcome, that does not call for double-double.
+_SURE = 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +55,7 @@ class Sums:
     missed         upper bound of the change of the loss by products that underflow: 4 SMALLEST for
                    each, twice the loss of the four products that `exact_product` adds up
     lost           upper bound of the change of each entry of joint by such products [m, n], or 0
-    excess_loss    upper bound of Σ_il P_il F_il − Σ_l min_i F_il
+    wasted         upper bound of Σ_il P_il F_il − Σ_l min_i F_il
     worst          max_il P_il r_il / w_l
     outcomes       number of outcomes
     """
@@ -62,7 +66,7 @@ class Sums:
     column_error: float
     missed: float
     lost: Array | float
-    excess_loss: float
+    wasted: float
     worst: float
     outcomes: int
 
@@ -75,7 +79,7 @@ class Sums:
             max(self.column_error, other.column_error),
             self.missed + other.missed,
             self.lost + other.lost,
-            (self.excess_loss + other.excess_loss) * (1.0 + 4.0 * UNIT),
+            (self.wasted + other.wasted) * (1.0 + 4.0 * UNIT),
             max(self.worst, other.worst),
             self.outcomes + other.outcomes,
         )
@@ -106,7 +110,7 @@ class Sums:
         size = float(np.abs(tilt * high).sum() + self.loss[0])
         # Underflow in joint and in products.
         vanished = (8.0 + 2.0 * self.outcomes) * SMALLEST * float(np.abs(tilt).sum() + tilt.size)
-        lost = (self.excess_loss + self.missed + vanished) * (1.0 + 4.0 * UNIT)
+        lost = (self.wasted + self.missed + vanished) * (1.0 + 4.0 * UNIT)
         # These products are exact up to 2^-90 |t| u and underflow.
         entries = (each.ravel().tolist() for each in (tilt, high, low))
         parts = [
@@ -242,8 +246,8 @@ def lifted_rows(p_xz: Array, lift: NDArray[np.int32]) -> Array:
 
 def _by_rows(high: Array, low: Array, n: int) -> tuple[DoubleDouble, DoubleDouble]:
     """Separate sums by guess [m, n + m] into the sums of p_xz [m, n] and the expected loss []."""
-    losses = [np.diagonal(part[:, n:]) for part in (high, low)]
-    return (high[:, :n], low[:, :n]), dd_sum(np.concatenate(losses))
+    lost = dd_sum(np.concatenate([np.diagonal(high[:, n:]), np.diagonal(low[:, n:])]))
+    return (high[:, :n], low[:, :n]), lost
 
 
 def _excess_loss(
@@ -251,15 +255,23 @@ def _excess_loss(
 ) -> tuple[float, float]:
     """Return Σ_il P_il (F_il − min_k F_kl), rounded up, and max_il P_il r_il / w_l, for outcomes
     [·, K] with columns P [m, K].
+
+    If rounding may exceed 2⁻⁴⁰ of the loss of an outcome, its tilted losses are recomputed in
+    double-double.
     """
-    excess = excess_bounds(p_xz, loss, tilt)
-    excess_loss = (
-        float((columns * excess).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * excess.size
-    )
+    _, smallest, _, second = least_two(losses)
+    rival = np.where(losses == smallest, second, smallest)
+    doubt = label_doubt(p_xz, tilt, losses, rival)
+    rounding = (columns * (doubt - np.maximum(losses - rival, 0.0))).sum(axis=0)
+    unsure = np.flatnonzero(rounding > _SURE * (columns * loss).sum(axis=0))
+    if unsure.size:
+        finer = dd_label_doubt(p_xz.take(unsure, axis=1), loss.take(unsure, axis=1), tilt)
+        doubt[:, unsure] = np.minimum(doubt[:, unsure], finer)
+    wasted = float((columns * doubt).ravel().sum()) * (1.0 + _PAIRWISE) + SMALLEST * doubt.size
     mass = p_xz.sum(axis=0)
-    worst = (columns * (losses - losses.min(axis=0))).max(axis=0)
+    worst = (columns * (losses - smallest)).max(axis=0)
     with np.errstate(over="ignore"):
-        return excess_loss, float((worst / np.where(mass > 0.0, mass, np.inf)).max(initial=0.0))
+        return wasted, float((worst / np.where(mass > 0.0, mass, np.inf)).max(initial=0.0))
 
 
 def clear_strips(

@@ -47,23 +47,34 @@ def least_two(rows: Array) -> tuple[NDArray[np.intp], Array, NDArray[np.intp], A
 
 
 def never_in_doubt(p_xz: Array, tilt: Array, chosen: Array) -> float:
-    """Return a lead over the best other guess beyond which the exact tilted loss of a guess is the
-    least, whatever the rounding of `in_order_losses`.
-
-    The partial sum after k terms is at most |v| + Σ_{j>k} |t_ij| a_jl in size, where v is the last
-    one. So rounding all partial sums and products changes v by at most γ (|v| + Σ_j |t_ij| a_jl), γ
-    = (n + 1)u, including second-order terms.
-
-    chosen [B]: the tilted losses of the guess.
-    """
+    """Return a lead over the best other guess beyond which `label_doubt` is 0."""
     terms = len(p_xz) + 1
     largest = float(np.abs(tilt).max(axis=0) @ p_xz.max(axis=1) + np.abs(chosen).max())
     return 4.0 * terms * UNIT * largest + 8.0 * terms * SMALLEST
 
 
-def excess_bounds(p_xz: Array, loss: Array, tilt: Array) -> Array:
-    """Return upper bounds of F_i − min_k F_k [m, K] at outcomes p_xz [n, K], loss [m, K]: the
-    excess of the exact tilted loss of each guess over the least, from double-double tilted losses.
+def label_doubt(p_xz: Array, tilt: Array, chosen: Array, rival: Array) -> Array:
+    """Return upper bounds of F_i − min_k F_k for the exact tilted losses of outcomes p_xz [n, B]:
+    the excess of guess i over the best guess.
+
+    chosen, rival [B] or [m, B]: the tilted losses of guess i and of the best other guess, as
+    computed by `in_order_losses`. The partial sum after k terms is at most |v| + Σ_{j>k} |t_ij|
+    a_jl in size, where v is the last one. So rounding all partial sums and products changes v by at
+    most γ (|v| + Σ_j |t_ij| a_jl), γ = (n + 1)u, including second-order terms.
+    """
+    n = p_xz.shape[0]
+    gap = chosen - rival
+    if not tilt.any():  # the tilted losses are the stored losses
+        return np.maximum(gap, 0.0)
+    doubt: Array = np.abs(tilt).max(axis=0) @ p_xz + np.abs(chosen)
+    doubt *= 2.0 * (n + 1) * UNIT  # for both losses, as |rival| ≤ |chosen| + |gap|
+    doubt += gap * (1.0 + (n + 8) * UNIT * np.sign(gap)) + 4 * (n + 1) * SMALLEST
+    return np.maximum(doubt, 0.0)
+
+
+def dd_label_doubt(p_xz: Array, loss: Array, tilt: Array) -> Array:
+    """Return the bounds of `label_doubt` for all guesses at outcomes p_xz [n, K], loss [m, K], from
+    double-double tilted losses [m, K].
 
     Let σ = max_i L_il + Σ_j max_i |t_ij| a_jl. Each tilted loss has an error of at most (5n + 6)u²
     σ, as a sum of n + 1 exact products in any order, and its low part is at most (n + 2)u σ. So

@@ -48,7 +48,8 @@ def least_share(start: Law, end: Law, targets: ArrayLike, slack: float) -> float
 
     def excess(share: float) -> float:
         ceilings = start.blend(end, share).ceilings(slack)[finite]
-        return float(((ceilings - limits) / units).max())
+        with np.errstate(over="ignore"):  # a budget may be a subnormal number
+            return float(((ceilings - limits) / units).max())
 
     low = 0.0
     high = 1.0

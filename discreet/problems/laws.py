@@ -71,8 +71,11 @@ class Law:
 
     def blend(self, other: Law, share: float) -> Law:
         """Return the law of (1 − share)·self + share·other."""
-        pairs = zip(self.constraints, other.constraints, strict=True)
-        return Law(tuple([_blend_laws(own, others, share) for own, others in pairs]))
+        constraints = []
+        for own, others in zip(self.constraints, other.constraints, strict=True):
+            pairs = zip(own, others, strict=True)
+            constraints.append(tuple([one.blend(another, share) for one, another in pairs]))
+        return Law(tuple(constraints))
 
     def under_guess(self, column: Array) -> Law:
         """Return the law if the guess is drawn from a column [m] at every outcome."""
@@ -120,12 +123,6 @@ def _ceiling(groups: tuple[OutputLaw, ...], perturbation: float) -> float:
     if groups[0].measure.conditional:
         worst *= 1.0 + 4.0 * len(groups) * UNIT
     return worst
-
-
-def _blend_laws(
-    own: tuple[OutputLaw, ...], others: tuple[OutputLaw, ...], share: float
-) -> tuple[OutputLaw, ...]:
-    return tuple([one.blend(other, share) for one, other in zip(own, others, strict=True)])
 
 
 def _independent_laws(column: Array, groups: tuple[OutputLaw, ...]) -> tuple[OutputLaw, ...]:

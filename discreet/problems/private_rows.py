@@ -113,18 +113,18 @@ class PrivateRows:
 
     def without_proven(self, law: Law) -> Law:
         """Return the law by measures without the actions that are proven to gain nothing."""
-        return Law(tuple(map(_law_without, law.constraints, self.proven)))
+        constraints = []
+        for groups, proven in zip(law.constraints, self.proven, strict=True):
+            if not proven:
+                constraints.append(groups)
+                continue
+            others = OtherActions(groups[0].measure, proven)  # type: ignore[arg-type]
+            constraints.append(tuple([replace(group, measure=others) for group in groups]))
+        return Law(tuple(constraints))
 
 
 NOTHING_PRIVATE = PrivateRows((), np.zeros((0, 0)), ())
 """The empty set of groups."""
-
-
-def _law_without(groups: tuple[OutputLaw, ...], proven: tuple[int, ...]) -> tuple[OutputLaw, ...]:
-    if not proven:
-        return groups
-    others = OtherActions(groups[0].measure, proven)  # type: ignore[arg-type]
-    return tuple([replace(group, measure=others) for group in groups])
 
 
 def _independent(gains: Array) -> Array:

@@ -29,7 +29,7 @@ from discreet.problems.constraint import (
 )
 
 
-def private_rows(p_xz: Any, measure: Measure | None) -> tuple[Array, list[int]]:
+def _private_rows(p_xz: Any, measure: Measure | None) -> tuple[Array, list[int]]:
     """Return the rows [R, N] of a private joint [n, N], or [given, n, N] under a conditional
     measure, and the sizes of its groups.
     """
@@ -56,7 +56,7 @@ def stack_constraints(
         if not isinstance(each, Constraint):
             raise InputError(f"constraints[{number}] is {brief(each)}; give a discreet.Constraint")
         with prefix_errors(place):
-            own, sizes = private_rows(each.p_xz, measure_asked(each.budget, each.measure))
+            own, sizes = _private_rows(each.p_xz, measure_asked(each.budget, each.measure))
             if rows and own.shape[1] != rows[0].shape[1]:
                 raise InputError(
                     f"p_xz has {own.shape[1]} outcomes and p_xz of constraints[0] has "

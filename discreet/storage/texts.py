@@ -62,7 +62,7 @@ def read_text(path: PathLike, most: int) -> str:
     """
     with open_packed(path) as stream:
         data = stream.read(most + 1)
-        text = data.decode("utf-8")
+        text: str = data.decode("utf-8")
     if len(data) > most:
         raise FileError(f"{shown_path(path)} holds more than {most:,} bytes; give a smaller file")
     return text

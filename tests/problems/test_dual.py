@@ -18,7 +18,7 @@ from random_laws import random_problem
 from strategies import finite_tilts, problems
 
 from discreet.numerics.rounding import LARGEST_TILT
-from discreet.numerics.tilted_losses import excess_bounds
+from discreet.numerics.tilted_losses import dd_label_doubt, in_order_losses, label_doubt
 from discreet.problems.duals import feasible_duals
 from discreet.problems.problem import Problem
 
@@ -119,7 +119,7 @@ def test_tilts_stay_within_the_largest_after_they_are_lowered():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
-def test_excess_bounds_cover_rounding_where_guesses_are_nearly_equal(n):
+def test_label_doubt_covers_rounding_where_guesses_are_nearly_equal(n):
     """Two guesses whose tilted losses differ by less than rounding, checked at every outcome."""
     rng = default_rng(n)
     for _ in range(300):
@@ -127,11 +127,17 @@ def test_excess_bounds_cover_rounding_where_guesses_are_nearly_equal(n):
         tilt = rng.standard_normal((2, n)) * 10.0 ** rng.integers(-3, 3)
         loss = np.abs(rng.standard_normal((2, 1)))
         loss[1] = max(0.0, float(loss[0, 0] + (tilt[0] - tilt[1]) @ p_xz[:, 0]))
+        losses = in_order_losses(p_xz, loss, tilt)
         size = float(np.abs(tilt).max() + loss.max())
         products = exactly.fractions(tilt) @ exactly.fractions(p_xz)
         true = (exactly.fractions(loss) + products)[:, 0]
-        bounds = excess_bounds(p_xz, loss, tilt)[:, 0]
-        for guess in range(2):
-            excess = true[guess] - min(true)
-            bound = Fraction(float(bounds[guess]))
-            assert excess <= bound <= excess * Fraction(1.0 + 2.0**-48) + Fraction(1e-25 * size)
+        for chosen in range(2):
+            doubt = label_doubt(p_xz, tilt, losses[chosen], losses[1 - chosen])
+            finer = dd_label_doubt(p_xz, loss, tilt)[chosen]
+            wasted = true[chosen] - min(true)
+            assert wasted <= Fraction(float(doubt[0]))
+            assert (
+                wasted
+                <= Fraction(float(finer[0]))
+                <= wasted * Fraction(1.0 + 2.0**-48) + Fraction(1e-25 * size)
+            )

@@ -90,7 +90,7 @@ def assert_agree(one, other):
     (theirs, all_counted) = other
     for both in ((mine.joint, theirs.joint), (mine.loss, theirs.loss), (counted, all_counted)):
         assert_same_sums(*both)
-    assert mine.excess_loss <= theirs.excess_loss * (1.0 + 1e-9) + 1e-317
+    assert mine.wasted <= theirs.wasted * (1.0 + 1e-9) + 1e-317
     assert mine.worst == pytest.approx(theirs.worst, rel=1e-12)
 
 
@@ -166,7 +166,7 @@ def test_doubt_covers_the_loss_of_labels(n, m, kind, seed, apart):
     losses = exact_losses(a, loss, tilt)
     labels = np.argmin(in_order_losses(a, loss, rule), axis=0)
     lost = losses[labels, np.arange(labels.size)] - losses.min(axis=0)
-    assert sum(lost) <= rational(found.excess_loss)
+    assert sum(lost) <= rational(found.wasted)
     one = np.eye(m, dtype=int)[:, labels]
     masses = rationals(a)
     for i in range(m):
@@ -214,7 +214,7 @@ def test_a_rare_label_keeps_its_digits():
     zero = np.zeros((2, 2))
     found, _ = compiled(a, loss, zero, zero)
     assert exact(found.joint)[1].tolist() == [rational(3e-31), rational(7e-31)]
-    assert found.excess_loss <= 1e-300
+    assert found.wasted <= 1e-300
 
 
 def test_a_guess_that_is_hardly_ever_drawn_costs_what_it_errs_and_no_rounding_of_others():
@@ -227,7 +227,7 @@ def test_a_guess_that_is_hardly_ever_drawn_costs_what_it_errs_and_no_rounding_of
     decided = Decisions.of(np.array([[1.0], [2.0**-60]]))
     level = np.zeros(2, dtype=np.int32)
     assert decided.places.size == 1
-    assert sums_over(lambda _: decided, a, loss, tilt, level).excess_loss <= 2.0**-59
+    assert sums_over(lambda _: decided, a, loss, tilt, level).wasted <= 2.0**-59
 
 
 @pytest.mark.parametrize("place", [0, STRIP - 1, STRIP + 3, 2 * STRIP + 8])

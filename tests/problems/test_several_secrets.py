@@ -33,6 +33,7 @@ from discreet.problems import (
     block_problem,
     reduce,
 )
+from discreet.problems.blend import least_share
 
 CONDITIONAL = "conditional-mutual-information"
 # p(x, x', y, z)
@@ -478,3 +479,20 @@ def test_records_state_each_constraint():
     assert given_y["measure"] == CONDITIONAL
     assert "constraints" not in given_y
     assert " and " in repr(ds.certify(TWO, TWO.bayes_estimator))
+
+
+@pytest.mark.parametrize("parts", [(0.5, 0.5), (0.01, 0.9), (0.9, 1e-9), (inf, 0.3)])
+def test_the_least_share_of_several_budgets_is_the_largest_that_one_of_them_needs(parts):
+    law = TWO.law(TWO.bayes_estimator)
+    end = law.under_guess(np.array([1.0, 0.0]))
+    targets = np.array(parts) * law.leakages
+    shares = [least_share(law.of(c), end.of(c), target, 0.0) for c, target in enumerate(targets)]
+    share = least_share(law, end, targets, 0.0)
+    assert share == pytest.approx(max(shares), rel=1e-11)
+    assert (law.blend(end, share).ceilings() <= targets).all()
+
+
+def test_a_budget_below_what_can_be_proven_has_no_share():
+    law = TWO.law(TWO.bayes_estimator)
+    end = law.under_guess(np.array([1.0, 0.0]))
+    assert least_share(law.of(0), end.of(0), 1e-311, 0.0) is None

@@ -289,7 +289,7 @@ def _private_within(problem: ContinuousProblem, rule: IntervalRule) -> float:
     if not problem.constraint.perfect:
         return 0.0
     discrete = rule.discrete(problem)
-    law = discrete.problem.output_law(rule.estimator)
+    law = discrete.problem.output_law(rule.estimator)  # type: ignore[union-attr]
     doubt = rule.inexact(discrete).relative_to(law)
     if np.count_nonzero(law.mass) < 2:
         return 0.0

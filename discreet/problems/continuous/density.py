@@ -176,7 +176,7 @@ class Component:
         # Overflows inside where the value is 0; the result is checked here.
         with np.errstate(all="ignore"):
             try:
-                values = _values(function, z)
+                values = _evaluate(function, z)
             except (TypeError, ValueError) as error:
                 raise InputError(
                     f"the {what} of {self.what} cannot be evaluated at an array of points: {error}"
@@ -199,7 +199,7 @@ class Component:
         return values
 
 
-def _values(function: Callable[[Array], Any], z: Array) -> Array:
+def _evaluate(function: Callable[[Array], Any], z: Array) -> Array:
     """The values at points; inf at those where the function overflows, as some densities of
     scipy.stats do at a pole.
     """
@@ -208,7 +208,7 @@ def _values(function: Callable[[Array], Any], z: Array) -> Array:
     except OverflowError:  # raised for all points at once
         if z.size == 1:
             return np.array([math.inf])
-        return np.concatenate([_values(function, part) for part in np.array_split(z, 2)])
+        return np.concatenate([_evaluate(function, part) for part in np.array_split(z, 2)])
 
 
 def expand(entry: Any, what: str) -> list[tuple[float, Any]]:
@@ -330,10 +330,8 @@ def _locate_turning_points(bare: Component, entry: Any) -> Array:
         up = sign * bare.pdf(left) < sign * bare.pdf(right)
         low = np.where(up, left, low)
         high = np.where(up, high, right)
-    ends = (
-        np.asarray(entry.support(), dtype=np.float64) if hasattr(entry, "support") else np.empty(0)
-    )
-    return np.concatenate([0.5 * (low + high), ends])
+    ends = entry.support() if hasattr(entry, "support") else ()
+    return np.array([*(0.5 * (low + high)), *ends], dtype=np.float64)
 
 
 def _check(density: Component) -> None:

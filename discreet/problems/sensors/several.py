@@ -164,7 +164,7 @@ def _lattices(sizes: Sequence[int], bins: Sequence[int]) -> list[int]:
 def _allow_groups(sizes: Sequence[int], bins: Sequence[int], needed: int, max_bytes: int) -> None:
     vectors = count_text(math.prod(_lattices(sizes, bins)))
     what = (
-        f"groups of {_join_numbers(sizes)} sensors with {_join_numbers(bins)} bins have {vectors} "
+        f"groups of {join_numbers(sizes)} sensors with {join_numbers(bins)} bins have {vectors} "
         "vectors of counts"
     )
     remedy = (
@@ -215,7 +215,7 @@ def index_vectors(bins: Sequence[int], *, max_bytes: int = DEFAULT_MAX_BYTES) ->
 
 def _allow_reports(bins: Sequence[int], needed: int, max_bytes: int, remedy: str) -> None:
     what = (
-        f"{len(bins)} sensors with {_join_numbers(bins)} bins have {count_text(math.prod(bins))} "
+        f"{len(bins)} sensors with {join_numbers(bins)} bins have {count_text(math.prod(bins))} "
         "vectors of reports"
     )
     allow(needed, max_bytes, what, remedy)
@@ -244,7 +244,7 @@ def _product_bytes(sizes: Sequence[int], pairs: int) -> int:
     return 8 * pairs * (total + total // sizes[-1] + sum(sizes))
 
 
-def _join_numbers(numbers: Sequence[int]) -> str:
+def join_numbers(numbers: Sequence[int]) -> str:
     """Return numbers as text, such as "1, 2 and 3"; long lists are shortened, equal numbers stated
     once.
     """

@@ -31,7 +31,7 @@ from discreet.problems.constraint import LeakageBudget
 from discreet.problems.outcomes import CHUNK_OUTCOMES, Chunk
 from discreet.problems.sensors.counts import count_law, count_vectors, lattice_size, law_bytes
 from discreet.problems.sensors.inputs import check_law
-from discreet.problems.sensors.several import product_law
+from discreet.problems.sensors.several import join_numbers, product_law
 from discreet.problems.streams.lattice import Lattice, check_lattice, problem_of
 
 
@@ -126,11 +126,7 @@ def grouped_problem(
 def _check_size(laws: Sequence[Array], prior: Array) -> int:
     """Return the number of outcomes; InputError if it, or the size of the tables, is too large."""
     sizes = [lattice_size(law.shape[0], law.shape[3]) for law in laws]
-    what = (
-        f"{len(laws)} groups of "
-        f"{', '.join(str(law.shape[0]) for law in laws[:8])}{', …' if len(laws) > 8 else ''} "
-        "sensors"
-    )
+    what = f"{len(laws)} groups of {join_numbers([law.shape[0] for law in laws])} sensors"
     cut = _find_cut(sizes)
     tables = 16 * prior.size * (math.prod(sizes[:cut]) + math.prod(sizes[cut:]) + sum(sizes))
     tables += max(law_bytes(law.shape[0], law.shape[3], prior.size, alike=False) for law in laws)
