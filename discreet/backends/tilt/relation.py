@@ -213,11 +213,6 @@ class Block(ABC):
     def size(self) -> float:
         """The relative change of posteriors that the budget allows."""
 
-    @property
-    def room(self) -> float:
-        """The largest increase of the leakage in one step."""
-        return math.inf
-
     @abstractmethod
     def law(self, coordinates: Array) -> BlockLaw:
         """Return the law for coordinates [m, k]."""
@@ -447,13 +442,6 @@ class Normed(_Smooth):
     def bend(self) -> float:  # type: ignore[override]
         """α − 1, the second derivative of G at independence."""
         return float(self.measure.order) - 1.0
-
-    @property
-    def room(self) -> float:
-        """A quarter of N/(α − 1): the gradient (r/N)^{α−1} − 1 grows with the (α − 1)-th power of
-        N.
-        """
-        return 0.25 * (1.0 + self.level) / (self.measure.order - 1.0)
 
     def curved(self, at: Position, law: BlockLaw) -> tuple[Array, Array, Array]:
         """Return H, H∇g and ∇g'H∇g from powers of r/N, bounded above."""
@@ -759,7 +747,6 @@ class Chart:
     levels         B of each constraint; for perfect privacy the leakage that counts as zero; inf
                    for no constraint  [C]
     start_levels   the leakage that a starting point may have                               [C]
-    room           the largest increase of each leakage in one step                         [C]
     size           the relative change of posteriors that the budgets allow
     apart          True if the relation contains ratios that span many orders of magnitude
     """
@@ -776,11 +763,9 @@ class Chart:
         self.places = tuple(self._places())
         self.levels = np.full(multipliers.size, math.inf)
         self.start_levels = np.full(multipliers.size, math.inf)
-        self.room = np.full(multipliers.size, math.inf)
         for constraint, block in constraints.items():
             self.levels[constraint] = block.level
             self.start_levels[constraint] = block.start_level
-            self.room[constraint] = block.room
         self.shared_levels = self.levels[self.shared]
         self._raised = np.array([constraints[c].raised for c in self.shared])
         self.size = min(block.size for block in blocks)
