@@ -222,6 +222,11 @@ def test_an_answer_does_not_depend_on_rounding(problem, seed):
     assert_certified(perturbed(problem, seed), "tilt")
 
 
+def test_a_refined_program_is_solved_without_scaling(load):
+    """The second program had a pivot of 4e-11, which scaling put below the tolerance of HiGHS."""
+    assert_certified(load("campaigns.rare").rare_value(1, 3780)[1], "tilt")
+
+
 @pytest.mark.parametrize("index", [4425, 6350, 9936])
 def test_the_interior_point_does_not_stall_at_a_large_order(index, load):
     """Tangents of a power of 99 took a step for each factor of e; a predictor that aimed beyond the

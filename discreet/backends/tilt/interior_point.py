@@ -335,8 +335,7 @@ def _most_leaked(model: Model, leaked: Array) -> Array:
     """Return the largest leakages allowed for the next iterate [C]."""
     if model.perfect:
         return np.full(leaked.size, math.inf)
-    reference = np.maximum(model.chart.levels, leaked)
-    return np.asarray(np.minimum(_LEAKS * reference, reference + model.chart.room))
+    return np.asarray(_LEAKS * np.maximum(model.chart.levels, leaked))
 
 
 def _costs(model: Model, at: Iterate, law: JointLaw, room: float) -> Array:

@@ -333,17 +333,17 @@ class Apart(_Related):
 
 def system_of(model: Model, at: Iterate, law: JointLaw) -> tuple[System, NDArray[np.intp]]:
     """Return the system at an iterate, and the order of its guesses."""
-    reference = _reference(model, at, law)
+    reference = _reference(model, law)
     order = np.array([*range(reference), *range(reference + 1, law.mass.size), reference])
     kind = Perfect if model.perfect else Apart if model.chart.apart else Summed
     return kind(model, at, law, order), order
 
 
-def _reference(model: Model, at: Iterate, law: JointLaw) -> int:
+def _reference(model: Model, law: JointLaw) -> int:
     """Return the guess whose smallest entry of H is largest, so that the sum of all rows does not
     lose it; the likeliest under perfect privacy, which has no H.
     """
-    return int((law.mass if model.perfect else model.chart.least(at.inner, law)).argmax())
+    return int((law.mass if model.perfect else model.chart.least(law)).argmax())
 
 
 @dataclass(frozen=True, eq=False)

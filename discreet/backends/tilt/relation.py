@@ -213,11 +213,6 @@ class Block(ABC):
     def size(self) -> float:
         """The relative change of posteriors that the budget allows."""
 
-    @property
-    def room(self) -> float:
-        """The largest increase of the leakage in one step."""
-        return math.inf
-
     @abstractmethod
     def law(self, coordinates: Array) -> BlockLaw:
         """Return the law for coordinates [m, k]."""
@@ -253,7 +248,7 @@ class Block(ABC):
         """Return the contribution of the multipliers of individual guesses to Σ μB."""
         return 0.0
 
-    def inverse(self, at: Position, law: BlockLaw) -> Array:
+    def inverse(self, law: BlockLaw) -> Array:
         """Return the diagonal of H in units of π, up to a factor [m, n]."""
         return law.joint / self.p_x
 
@@ -448,34 +443,36 @@ class Normed(_Smooth):
         """α − 1, the second derivative of G at independence."""
         return float(self.measure.order) - 1.0
 
-    @property
-    def room(self) -> float:
-        """A quarter of N/(α − 1): the gradient (r/N)^{α−1} − 1 grows with the (α − 1)-th power of
-        N.
-        """
-        return 0.25 * (1.0 + self.level) / (self.measure.order - 1.0)
-
     def curved(self, at: Position, law: BlockLaw) -> tuple[Array, Array, Array]:
         """Return H, H∇g and ∇g'H∇g from powers of r/N, bounded above."""
-        inverse = self.inverse(at, law) / (self.measure.order - 1.0) * self.p_x
+        power = self.measure.order - 1.0
+        inverse = self.inverse(law, self._secant(at, law)) / power * self.p_x
         bent = inverse * law.slope
         hessian = np.matmul(self.frame.T, inverse[:, :, None] * self.frame)
         return hessian, bent @ self.frame, np.add.reduce(bent * law.slope, axis=1)
 
-    def inverse(self, at: Position, law: BlockLaw) -> Array:
-        """Return α − 1 times the slope of ν r/N as a function of t/μ, between the law and the tilt.
+    def inverse(self, law: BlockLaw, secant: Array | float = 1.0) -> Array:
+        """Return ν (r/N)^{2 − α}: α − 1 times the slope of ν r/N as a function of t/μ.
 
-        It is ν (r/N)^{2 − α} where they agree. Tangents there would change powers of r/N by
-        factors up to e in a step.
+        secant: the ratio of a secant to this tangent.
+        """
+        norm = (law.mass + law.leakages)[:, None]
+        flat = self._ratio(law) ** (2.0 - self.measure.order) * secant
+        return norm * np.minimum(flat, _STEEPEST)
+
+    def _ratio(self, law: BlockLaw) -> Array:
+        return np.maximum(law.joint / ((law.mass + law.leakages)[:, None] * self.p_x), UNIT)
+
+    def _secant(self, at: Position, law: BlockLaw) -> Array:
+        """Return the secant between the law and the tilt relative to the tangent at the law.
+
+        Tangents would change powers of r/N by factors up to e in a step.
         """
         power = self.measure.order - 1.0
-        norm = (law.mass + law.leakages)[:, None]
-        ratio = np.maximum(law.joint / (norm * self.p_x), UNIT)
         tilt = np.maximum(at.coordinates @ self.frame.T / at.multiplier, -1.0 + UNIT)
-        ahead = np.log1p(tilt) - power * np.log(ratio)
+        ahead = np.log1p(tilt) - power * np.log(self._ratio(law))
         ahead = np.where(np.abs(ahead) < _CLOSE, _CLOSE, np.clip(ahead, -_MOST, _MOST))
-        slope = power * np.expm1(np.minimum(ahead / power, _MOST)) / np.expm1(ahead)
-        return norm * np.minimum(ratio ** (1.0 - power) * slope, _STEEPEST)
+        return power * np.expm1(np.minimum(ahead / power, _MOST)) / np.expm1(ahead)
 
     def is_far(self, law: BlockLaw) -> bool:
         """Return True if a ratio is far below 1 and the order is below 2; for larger orders no
@@ -750,7 +747,6 @@ class Chart:
     levels         B of each constraint; for perfect privacy the leakage that counts as zero; inf
                    for no constraint  [C]
     start_levels   the leakage that a starting point may have                               [C]
-    room           the largest increase of each leakage in one step                         [C]
     size           the relative change of posteriors that the budgets allow
     apart          True if the relation contains ratios that span many orders of magnitude
     """
@@ -767,11 +763,9 @@ class Chart:
         self.places = tuple(self._places())
         self.levels = np.full(multipliers.size, math.inf)
         self.start_levels = np.full(multipliers.size, math.inf)
-        self.room = np.full(multipliers.size, math.inf)
         for constraint, block in constraints.items():
             self.levels[constraint] = block.level
             self.start_levels[constraint] = block.start_level
-            self.room[constraint] = block.room
         self.shared_levels = self.levels[self.shared]
         self._raised = np.array([constraints[c].raised for c in self.shared])
         self.size = min(block.size for block in blocks)
@@ -888,7 +882,7 @@ class Chart:
     def bound(self, at: Inner) -> tuple[Array, float]:
         """Return the shift that makes the tilt feasible, in coordinates [m, k], and Σ μB."""
         excess = np.zeros((self._guesses, self.places[-1].law.stop))
-        whole = replace(self.position(at), multiplier=self._proven(at))
+        whole = self._proven(at)
         cost = float(whole.multiplier @ self.shared_levels)
         for block, place, part in zip(
             self.blocks, self.places, self._of_blocks(whole), strict=True
@@ -900,20 +894,17 @@ class Chart:
     def multipliers(self, at: Inner) -> Array:
         """Return the multiplier of each constraint; 0 if each guess has its own budget [C]."""
         multipliers = self._multipliers.copy()
-        multipliers[self.shared] = self._proven(at)
+        multipliers[self.shared] = self._proven(at).multiplier
         return multipliers
 
-    def _proven(self, at: Inner) -> Array:
-        """Return the shared multipliers of a bound."""
-        return self._raised * self.position(at).multiplier
+    def _proven(self, at: Inner) -> Position:
+        """Return the iterate with the multipliers of a bound."""
+        whole = self.position(at)
+        return Position(whole.coordinates, whole.heights, self._raised * whole.multiplier)
 
-    def least(self, at: Inner, law: JointLaw) -> Array:
+    def least(self, law: JointLaw) -> Array:
         """Return the smallest entry of H of each guess, in units of π [m]."""
-        positions = self._of_blocks(self.position(at))
-        entries = [
-            block.inverse(part, own)
-            for block, part, own in zip(self.blocks, positions, law.blocks, strict=True)
-        ]
+        entries = [block.inverse(own) for block, own in zip(self.blocks, law.blocks, strict=True)]
         return np.asarray(np.minimum.reduce(np.hstack(entries), axis=1))
 
     def own(self, law: JointLaw) -> Array | None:
