@@ -40,6 +40,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 import discreet as ds
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.people.design import Labels, constant_rule
 from discreet.people.probabilities import calibrate
 from discreet.people.promise import cautious_confidence, try_ladder
@@ -298,7 +299,7 @@ def one_split(table: Any, split: int) -> Iterator[tuple[float, str, Outcome]]:
             made,
             lambda rule: look(rule, "apart", apart),
             lambda design: design.foresee(
-                len(apart), cautious_confidence(0.95), [ds.measures.MUTUAL_INFORMATION]
+                len(apart), cautious_confidence(0.95), [MUTUAL_INFORMATION]
             ),
         )
         rule = likeliest if promise.taken is None else promise.taken.design.rule
