@@ -40,9 +40,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 import discreet as ds
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.people.design import Labels, constant_rule
 from discreet.people.probabilities import calibrate
-from discreet.people.promise import try_ladder
+from discreet.people.promise import cautious_confidence, try_ladder
 from discreet.people.rows import Rows
 from discreet.problems.constraint import LeakageBudget
 
@@ -294,7 +295,12 @@ def one_split(table: Any, split: int) -> Iterator[tuple[float, str, Outcome]]:
 
         yield budget, "plain", Outcome.of(look(made(1.0).rule, "others", others), False)
         promise = try_ladder(
-            {"": LeakageBudget(budget)}, made, lambda rule: look(rule, "apart", apart)
+            {"": LeakageBudget(budget)},
+            made,
+            lambda rule: look(rule, "apart", apart),
+            lambda design: design.foresee(
+                len(apart), cautious_confidence(0.95), [MUTUAL_INFORMATION]
+            ),
         )
         rule = likeliest if promise.taken is None else promise.taken.design.rule
         yield (

@@ -243,14 +243,15 @@ def _beginning(
     least, lottery = expect(rung)
     if least >= design(LADDER[rung]).constant_error:
         return 0
-    stride = -_STRIDE if lottery else _STRIDE
-    while 0 <= rung + stride < len(LADDER):
-        error, lottery = expect(rung + stride)
-        if error >= least:
-            break
-        rung += stride
-        least = error
-        if stride < 0 and not lottery:
+    for stride in (-_STRIDE, _STRIDE):  # usually the best is below the requested budget
+        while 0 <= rung + stride < len(LADDER) and (lottery or stride > 0):
+            error, share = expect(rung + stride)
+            if error >= least:
+                break
+            rung += stride
+            least = error
+            lottery = share
+        if rung != whole:
             break
     return rung
 

@@ -16,7 +16,7 @@ import discreet as ds
 from discreet.measures.registry import measure_of
 from discreet.people.evaluation import Evaluation
 from discreet.people.probabilities import classifier_of
-from discreet.people.promise import LADDER, try_ladder
+from discreet.people.promise import LADDER, cautious_confidence, try_ladder
 from discreet.problems.constraint import LeakageBudget
 
 pytest.importorskip("sklearn", reason="the extra `people` is not installed")
@@ -306,6 +306,31 @@ def test_the_ladder_is_climbed_until_a_rule_is_not_shown_to_keep_the_budget():
     assert "they can prove is about 0.054" in constant.statement
     assert 1.0 in LADDER
     assert list(LADDER) == sorted(LADDER)
+
+
+def test_the_ladder_begins_at_the_first_rung_that_is_expected_to_need_no_lottery():
+    """In strides from the requested budget; no rule below it is designed."""
+    ladder = Ladder(0.2)
+
+    def design(share):
+        made = ladder.design(share)
+        made.diluted_error = lambda lottery: 1.0 / (1.0 + share) + lottery.share
+        return made
+
+    def foresee(made):
+        found = evaluation_of_even_guesses()
+        found.__dict__["at_most"] = 0.1 * made.rule  # within the budget up to a half of it
+        return found
+
+    budget = {"": LeakageBudget(0.05, measure_of("chi-square"))}
+    found = try_ladder(budget, design, ladder.look, foresee)
+    whole = LADDER.index(1.0)
+    assert ladder.asked == [1.0, LADDER[whole - 2], LADDER[whole - 4]]
+    assert found.tried[0].share == LADDER[whole - 4]
+
+
+def test_the_first_rung_is_foreseen_with_a_confidence_that_leaves_room_for_bad_luck():
+    assert 1.0 - cautious_confidence(0.95) == pytest.approx(0.05**4, rel=1e-9)
 
 
 def test_a_budget_that_names_its_measure_is_promised_by_that_measure():
