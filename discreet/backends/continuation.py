@@ -69,8 +69,8 @@ class Known:
 
 
 def predict_duals(problem: Problem, known: Sequence[Known], at: float) -> Iterator[Duals]:
-    """Yield duals at a place, the best prediction first; none if the known places, all distinct,
-    are too few. problem: the problem under its budgets at that place.
+    """Yield predicted duals at a place; none if the known places, all distinct, are too few.
+    problem: the problem under its budgets at that place.
     """
     if all(term.measure.name in LINEAR for term in problem.terms):
         return _on_the_chord(known, at)
@@ -89,40 +89,24 @@ def _on_the_chord(known: Sequence[Known], at: float) -> Iterator[Duals]:
 
 
 def _interpolate_duals(problem: Problem, known: Sequence[Known], at: float) -> Iterator[Duals]:
-    """Yield predictions under smooth measures.
-
-    The first prediction uses the nearest budgets on both sides; two more use only one side, since a
-    kink may lie between. If only perfect privacy and slack budgets are known, the tilt of the
-    former comes first, scaled in √ε to 0 at the smallest slack budget.
-    """
+    """Yield the prediction under smooth measures, from the nearest budgets."""
     place = math.sqrt(at)
-    if all(point.total in (0.0, math.inf) for point in known):
-        slack = min((point.root for point in known if point.total == 0.0), default=math.inf)
-        left = 1.0 - place / slack
-        for tilt in (point.tilt for point in known if point.total > 0.0 and point.tilt.any()):
-            each = [
-                price_of_perfect(tilt[:, term.rows], problem.p_x[term.rows], term)
-                for term in problem.terms
-            ]
-            yield Duals(left * tilt, left * np.array(each))
     nearest = sorted(known, key=lambda point: abs(point.root - place))
-    larger = [point for point in nearest if point.budget > at]
+    larger = next((point for point in nearest if point.budget > at), None)
     # A slack budget is useful only for the budgets next to it.
-    if larger and larger[0].total > 0.0:
+    if larger is not None and larger.total > 0.0:
         nearest = [point for point in nearest if point.total > 0.0]
-        larger = [point for point in larger if point.total > 0.0]
-    for points in (nearest, larger, [point for point in nearest if point.budget <= at]):
-        priced = [point for point in points if point.total < math.inf][:_NEIGHBOURS]
-        tilted = [point for point in points if point.total > 0.0][:_NEIGHBOURS]
-        prices = np.zeros(len(problem.terms))
-        for weight, point in _interpolation_weights(priced, place):
-            prices += weight * point.prices
-        log_ratio = np.zeros((problem.m, problem.n))
-        for weight, point in _interpolation_weights(tilted, place):
-            log_ratio += weight * point.log_ratio
-        multipliers = np.maximum(prices / place, 0.0)
-        if multipliers.any() and log_ratio.any():
-            yield Duals(multipliers.sum() * log_ratio, multipliers)
+    priced = [point for point in nearest if point.total < math.inf][:_NEIGHBOURS]
+    tilted = [point for point in nearest if point.total > 0.0][:_NEIGHBOURS]
+    prices = np.zeros(len(problem.terms))
+    for weight, point in _interpolation_weights(priced, place):
+        prices += weight * point.prices
+    log_ratio = np.zeros((problem.m, problem.n))
+    for weight, point in _interpolation_weights(tilted, place):
+        log_ratio += weight * point.log_ratio
+    multipliers = np.maximum(prices / place, 0.0)
+    if multipliers.any() and log_ratio.any():
+        yield Duals(multipliers.sum() * log_ratio, multipliers)
 
 
 def price_of_perfect(tilt: Array, p_x: Array, term: Term) -> float:

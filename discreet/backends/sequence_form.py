@@ -507,10 +507,10 @@ class _InteriorPoint:
         """Return K_i = diag(s/r) + μ Aᵀ (diag(1/u_i) − 1 1ᵀ/Σ u_i) A for every sequence of guesses
         [M, K, K].
         """
-        a = self._model.p_xz
+        joint = self._model.p_xz
         price = point.multiplier
-        total = a.sum(axis=0)
-        blocks = np.matmul(a.T[None] * (price / point.law)[:, None, :], a)
+        total = joint.sum(axis=0)
+        blocks: Array = np.matmul(joint.T[None] * (price / point.law)[:, None, :], joint)
         blocks -= (price / point.law.sum(axis=1))[:, None, None] * np.outer(total, total)
         diagonal = np.einsum("ikk->ik", blocks)
         diagonal += point.prices / point.weights

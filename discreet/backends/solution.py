@@ -233,7 +233,7 @@ class Solution:
         information is named. With several constraints, `constraints` has a record for each.
         """
         judged = self.certificate
-        leaks, own_leaks = self._told_leakage()
+        leaks, own_leaks = self._leakage_records()
         return {
             "status": self.status.value,
             "backend": self.backend,
@@ -260,14 +260,14 @@ class Solution:
             "kkt": {name: number(value) for name, value in judged.kkt.to_dict().items()}
             if judged
             else None,
-            "multiplier": self._told_multipliers(),
+            "multiplier": self._multipliers_record(),
             **self._audit_record(),
             "iterations": self.iterations,
             **asdict(self.timings),
             "versions": dict(self.versions),
         }
 
-    def _told_leakage(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _leakage_records(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return leakages and budgets for the record: of the estimator returned, and of the answer
         as given.
         """
@@ -299,7 +299,7 @@ class Solution:
             f"own_{ceiling}": number(judged.own_leakage_ceiling) if judged else None,
         }
 
-    def _told_multipliers(self) -> float | list[float | None] | None:
+    def _multipliers_record(self) -> float | list[float | None] | None:
         """Return the multiplier of the only constraint for the record, or a list for several."""
         if self.multipliers is None:
             return None

@@ -51,8 +51,8 @@ class ExactMeasure:
     name       name and parameters
     bounds     what a budget bounds: "sum", "shares" or "posteriors"
     growth     c in B = e^{cε} − 1; 0 for B = ε
-    said       (u, π) → g(u), a fraction, inf or a ball
-    least      (t, π, μ, w) → κ; for posteriors (t, π, B, w)
+    contribution   (u, π) → g(u), a fraction, inf or a ball
+    shift      (t, π, μ, w) → κ; for posteriors (t, π, B, w)
     gains      gain of an adversary by each action [actions, n], if the measure has one; else empty
     separates  True if zero leakage implies independence of X
     groups     True if it is a sum over groups of rows
@@ -61,8 +61,8 @@ class ExactMeasure:
     name: str
     bounds: str
     growth: Fraction
-    said: Callable[[_Row, _Row], Any]
-    least: Callable[[_Row, _Row, Fraction, int], Fraction]
+    contribution: Callable[[_Row, _Row], Any]
+    shift: Callable[[_Row, _Row, Fraction, int], Fraction]
     gains: Sequence[_Row] = ()
     separates: bool = True
     groups: bool = False
@@ -100,9 +100,9 @@ def measure_of(text: str) -> ExactMeasure:
             and key == "alpha"
             and (order := Fraction(float(json.loads(value)))) > 1
         ):
-            said = partial(_said_of_order, order)
-            least = partial(_least_of_order, order / (order - 1))
-            return ExactMeasure(text, "sum", (order - 1) / order, said, least)
+            contribution = partial(_contribution_by_order, order)
+            shift = partial(_shift_by_order, order / (order - 1))
+            return ExactMeasure(text, "sum", (order - 1) / order, contribution, shift)
         if name == "g-leakage" and key == "gain":
             gains = [[Fraction(float(gain)) for gain in row] for row in json.loads(value)]
             if gains and gains[0] and len({*map(len, gains)}) == 1 and min(map(min, gains)) >= 0:
@@ -134,23 +134,24 @@ def leakage(
 
 
 def _amount(measure: ExactMeasure, guesses: Sequence[tuple[_Row, _Row]]) -> Any:
-    said = [measure.said(row, prior) for row, prior in guesses]
+    contributions = [measure.contribution(row, prior) for row, prior in guesses]
     if measure.bounds == "sum":
-        level = sum(said)
+        level = sum(contributions)
     else:
         if measure.bounds == "posteriors":
             masses = [sum(row, Fraction(0)) for row, _ in guesses]
-            said = [
+            contributions = [
                 one / (ball(s) if isinstance(one, arb) else s)
-                for one, s in zip(said, masses, strict=True)
+                for one, s in zip(contributions, masses, strict=True)
             ]
-        level = reduce(arb.max, said) if isinstance(said[0], arb) else max(said)
+        larger = arb.max if isinstance(contributions[0], arb) else max
+        level = reduce(larger, contributions)
     if not measure.growth or (not isinstance(level, arb) and level in (0, math.inf)):
         return level
     return (level if isinstance(level, arb) else ball(level)).log1p() / ball(measure.growth)
 
 
-def _said_of_logarithms(u: _Row, prior: _Row) -> Any:
+def _contribution_by_logarithms(u: _Row, prior: _Row) -> Any:
     s = sum(u)
     return sum(
         (ball(mass) * ball(mass / (p * s)).log() for mass, p in zip(u, prior, strict=True) if mass),
@@ -158,7 +159,7 @@ def _said_of_logarithms(u: _Row, prior: _Row) -> Any:
     )
 
 
-def _said_of_order(order: Fraction, u: _Row, prior: _Row) -> Any:
+def _contribution_by_order(order: Fraction, u: _Row, prior: _Row) -> Any:
     s = sum(u, Fraction(0))
     alpha = ball(order)
     norm = sum(
@@ -168,12 +169,12 @@ def _said_of_order(order: Fraction, u: _Row, prior: _Row) -> Any:
     return ball(s) * (norm ** (1 / alpha) - 1)
 
 
-def _said_of_squares(u: _Row, prior: _Row) -> Fraction:
+def _contribution_by_squares(u: _Row, prior: _Row) -> Fraction:
     s = sum(u, Fraction(0))
     return _dot(u, _likelihoods(u, prior)) / s - s
 
 
-def _said_of_distances(u: _Row, prior: _Row) -> Fraction:
+def _contribution_by_distances(u: _Row, prior: _Row) -> Fraction:
     s = sum(u, Fraction(0))
     return sum((abs(mass - p * s) for mass, p in zip(u, prior, strict=True)), Fraction(0)) / 2
 
@@ -182,26 +183,26 @@ def _likelihoods(u: _Row, prior: _Row) -> list[Fraction]:
     return [mass / p for mass, p in zip(u, prior, strict=True)]
 
 
-def _said_of_the_largest(u: _Row, prior: _Row) -> Fraction:
+def _contribution_by_the_largest(u: _Row, prior: _Row) -> Fraction:
     return max(_likelihoods(u, prior)) - sum(u)
 
 
-def _said_of_the_range(u: _Row, prior: _Row) -> Fraction:
+def _contribution_by_the_range(u: _Row, prior: _Row) -> Fraction:
     likelihoods = _likelihoods(u, prior)
     return max(likelihoods) - min(likelihoods)
 
 
-def _said_of_the_ratio(u: _Row, prior: _Row) -> Any:
+def _contribution_by_the_ratio(u: _Row, prior: _Row) -> Any:
     likelihoods = _likelihoods(u, prior)
     s = sum(u, Fraction(0))
     return s * (max(likelihoods) / min(likelihoods)) - s if min(likelihoods) else math.inf
 
 
-def _said_of_guessing(u: _Row, prior: _Row) -> Fraction:
+def _contribution_by_guessing(u: _Row, prior: _Row) -> Fraction:
     return max(u) / max(prior) - sum(u)
 
 
-def _said_of_gains(gains: Sequence[_Row], u: _Row, prior: _Row) -> Fraction:
+def _contribution_by_gains(gains: Sequence[_Row], u: _Row, prior: _Row) -> Fraction:
     return _best(gains, u) / _best(gains, prior) - sum(u)
 
 
@@ -229,7 +230,7 @@ def proven(
         return _upward(groups, lambda row, _: max(row)), Fraction(0)
     if measure.bounds == "posteriors":
         return _upward(
-            groups, lambda row, prior: measure.least(row, prior, Fraction(level), 0)
+            groups, lambda row, prior: measure.shift(row, prior, Fraction(level), 0)
         ), Fraction(0)
     if measure.bounds == "shares":
         shifts = _upward(groups, lambda row, prior: _dot(prior, row))
@@ -243,7 +244,7 @@ def proven(
     mu = Fraction(multiplier)
     repairs = []
     for w, share in _baselines(measure, groups[0][1]):
-        shifts = _upward(groups, lambda row, prior, w=w: measure.least(row, prior, mu, w))
+        shifts = _upward(groups, lambda row, prior, w=w: measure.shift(row, prior, mu, w))
         cost = mu * (level + 1 - share)
         repairs.append((-Fraction(max(map(max, shifts))) - cost, shifts, cost))
     return max(repairs)[1:]
@@ -273,7 +274,7 @@ def _baselines(measure: ExactMeasure, prior: _Row) -> list[tuple[int, Fraction]]
     return [(w, share) for w, share in shares if share > 1 - 2.0**-40]
 
 
-def _least_of_logarithms(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
+def _shift_by_logarithms(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
     """Return an upper bound of μ log Σ_j π_j e^{t_j/μ}."""
     with ctx.workprec(1024):  # μ ≤ 1e200 < 2^665, so the error of κ is at most 2^-300
         powers = (ball(p) * ball((x - max(t)) / mu).exp() for p, x in zip(prior, t, strict=True))
@@ -294,7 +295,7 @@ def _water(weights: _Row, heights: _Row, total: Fraction) -> Fraction:
     return max(levels)
 
 
-def _least_of_squares(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
+def _shift_by_squares(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
     """Return the minimum over λ of λ + Σ_j π_j max_{r ≥ 0} ((t_j − λ) r − μ (r − 1)²), where the
     best r satisfy Σ_j π_j r_j = 1.
     """
@@ -303,21 +304,21 @@ def _least_of_squares(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
     return top + _dot(prior, [y + y * y / (4 * mu) if y >= -2 * mu else -mu for y in over])
 
 
-def _least_of_distances(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
+def _shift_by_distances(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
     return _dot(prior, [max(x, max(t) - mu) for x in t])
 
 
-def _least_of_the_largest(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
+def _shift_by_the_largest(t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
     """Return the κ with Σ_j π_j (t_j + μ − κ)₊ = μ."""
     return _water(prior, [x + mu for x in t], mu)
 
 
-def _least_of_order(beta: Fraction, t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
+def _shift_by_order(beta: Fraction, t: _Row, prior: _Row, mu: Fraction, _: int) -> Fraction:
     """Return the upper end of a bisected interval, where Σ_j π_j (1 + (t_j − κ)/μ)₊^β ≤ 1 is
     proven.
     """
     size = _dot(prior, [abs(x) for x in t])
-    with ctx.workprec(1024):  # as in `_least_of_logarithms`
+    with ctx.workprec(1024):  # as in `_shift_by_logarithms`
         power = ball(beta)
         low = end(ball(_dot(prior, t)).lower())
         high = max(t)
@@ -336,13 +337,13 @@ def _least_of_order(beta: Fraction, t: _Row, prior: _Row, mu: Fraction, _: int) 
     return high
 
 
-def _least_of_guessing(t: _Row, prior: _Row, mu: Fraction, w: int) -> Fraction:
+def _shift_by_guessing(t: _Row, prior: _Row, mu: Fraction, w: int) -> Fraction:
     """Return the least κ with Σ_j (π* (t_j − κ)/μ + [j = w])₊ ≤ 1, π* = max π."""
     total = mu / max(prior)
     return _water([Fraction(1)] * len(t), [x + total * (j == w) for j, x in enumerate(t)], total)
 
 
-def _least_of_gains(gains: Sequence[_Row], t: _Row, prior: _Row, mu: Fraction, w: int) -> Fraction:
+def _shift_by_gains(gains: Sequence[_Row], t: _Row, prior: _Row, mu: Fraction, w: int) -> Fraction:
     """Return the minimum of max_j (t_j − Σ_k λ_k (G_k − G_w)_j) over λ ≥ 0 with Σ_k λ_k ≤ μ / max_k
     (G π)_k.
     """
@@ -381,7 +382,7 @@ def _maximise_first(rows: list[list[Fraction]], limits: list[Fraction]) -> Fract
     return -rows[-1][width]
 
 
-def _least_of_lifts(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
+def _shift_by_lifts(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
     """Return max t·q over q_j ≤ (1 + B) π_j."""
     left = Fraction(1)
     value = Fraction(0)
@@ -392,7 +393,7 @@ def _least_of_lifts(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
     return value
 
 
-def _least_of_ratios(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
+def _shift_by_ratios(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
     """Return max (Σ_j π_j t_j + B Σ_S π_j t_j)/(1 + B π(S)) over the sets S of the k largest
     t_j.
     """
@@ -406,7 +407,7 @@ def _least_of_ratios(t: _Row, prior: _Row, level: Fraction, _: int) -> Fraction:
     return max(gains)
 
 
-def _least_of_divergences(t: _Row, prior: _Row, level: Fraction, w: int) -> Fraction:
+def _shift_by_divergences(t: _Row, prior: _Row, level: Fraction, w: int) -> Fraction:
     """Return ν log Σ_j π_j e^{t_j/ν} + ν B, which is valid for every ν; it is smallest if the
     divergence of π_j e^{t_j/ν} from π is B.
     """
@@ -423,7 +424,7 @@ def _least_of_divergences(t: _Row, prior: _Row, level: Fraction, w: int) -> Frac
             else (low, middle)
         )
     nu = size * Fraction(2.0**high)
-    return min(max(t), _least_of_logarithms(t, prior, nu, w) + nu * level)
+    return min(max(t), _shift_by_logarithms(t, prior, nu, w) + nu * level)
 
 
 def _divergence(t: _Row, prior: _Row, nu: Fraction) -> Any:
@@ -444,26 +445,31 @@ def _mean(t: _Row, prior: _Row, _price: Fraction, _w: int) -> Fraction:
 def _of_gains(text: str, gains: Sequence[_Row]) -> ExactMeasure:
     if not any(map(any, gains)):
         raise ValueError("the gain of every action is 0; give some gain")
-    said = partial(_said_of_gains, gains)
-    least = partial(_least_of_gains, gains)
-    return ExactMeasure(text, "sum", Fraction(1), said, least, gains, separates=False)
+    contribution = partial(_contribution_by_gains, gains)
+    shift = partial(_shift_by_gains, gains)
+    return ExactMeasure(text, "sum", Fraction(1), contribution, shift, gains, separates=False)
 
 
-_INFORMATION = "sum", Fraction(0), _said_of_logarithms, _least_of_logarithms
+_INFORMATION = "sum", Fraction(0), _contribution_by_logarithms, _shift_by_logarithms
 _PLAIN: dict[str, tuple[str, Fraction, Any, Any]] = {
     "conditional-mutual-information": _INFORMATION,
     "mutual-information": _INFORMATION,
-    "chi-square": ("sum", Fraction(0), _said_of_squares, _least_of_squares),
-    "total-variation": ("sum", Fraction(0), _said_of_distances, _least_of_distances),
-    "maximal-leakage": ("sum", Fraction(1), _said_of_the_largest, _least_of_the_largest),
-    "min-entropy-leakage": ("sum", Fraction(1), _said_of_guessing, _least_of_guessing),
-    "parity-difference": ("shares", Fraction(0), _said_of_the_range, _mean),
-    "max-lift": ("posteriors", Fraction(1), _said_of_the_largest, _least_of_lifts),
-    "local-differential-privacy": ("posteriors", Fraction(1), _said_of_the_ratio, _least_of_ratios),
+    "chi-square": ("sum", Fraction(0), _contribution_by_squares, _shift_by_squares),
+    "total-variation": ("sum", Fraction(0), _contribution_by_distances, _shift_by_distances),
+    "maximal-leakage": ("sum", Fraction(1), _contribution_by_the_largest, _shift_by_the_largest),
+    "min-entropy-leakage": ("sum", Fraction(1), _contribution_by_guessing, _shift_by_guessing),
+    "parity-difference": ("shares", Fraction(0), _contribution_by_the_range, _mean),
+    "max-lift": ("posteriors", Fraction(1), _contribution_by_the_largest, _shift_by_lifts),
+    "local-differential-privacy": (
+        "posteriors",
+        Fraction(1),
+        _contribution_by_the_ratio,
+        _shift_by_ratios,
+    ),
     "pointwise-information": (
         "posteriors",
         Fraction(0),
-        _said_of_logarithms,
-        _least_of_divergences,
+        _contribution_by_logarithms,
+        _shift_by_divergences,
     ),
 }

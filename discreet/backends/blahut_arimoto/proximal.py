@@ -52,74 +52,49 @@ tried without the budget.
 
 
 def proximal_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
-    """Run exact proximal sweeps from the uniform guess, and return the reason for stopping."""
-    pace = Pace(1.0 / outcomes.spread)
+    """Run exact proximal sweeps from the uniform guess, and return the reason for stopping.
+
+    The step η grows eightfold after a solved sweep, and shrinks again after a failed one.
+    """
+    eta = 1.0 / outcomes.spread
     log_estimator = np.full(outcomes.cost.shape, -math.log(len(outcomes.cost)))
     tilt = np.zeros_like(bracket.prices.tilt)
     multipliers = outcomes.first_multipliers
     active = set(np.flatnonzero(outcomes.budget == 0.0).tolist())
-    dropped = set[int]()
-    kept = set[int]()
+    dropped = False
     while not (verdict := bracket.verdict()):
-        if bracket.stalled >= 6 or pace.ended(outcomes.spread):  # rounding level
+        useful = 1.0 / Precision.longest < eta * outcomes.spread < Precision.longest
+        if bracket.stalled >= 6 or not useful:  # rounding level
             return "stopped: no further progress"
         counts = np.isin(np.arange(multipliers.size), list(active))
         rows = counts[outcomes.row_term]
         start = Duals(np.where(rows, tilt, 0.0), np.where(counts, multipliers, 0.0))
-        sweep = ProximalSweep(outcomes, log_estimator, start, pace.eta)
-        solved = sweep.run(bracket, active - kept)
+        sweep = ProximalSweep(outcomes, log_estimator, start, eta)
+        solved = sweep.run(bracket, set() if dropped else active)
         if sweep.idle:
             active -= sweep.idle
-            dropped |= sweep.idle
+            dropped = True
             continue
         point = sweep.point
         bracket.offer(point.estimator, point.prices)
         leakages = outcomes.law(point.estimator).leakages
         broken = set(np.flatnonzero(leakages > outcomes.budget).tolist()) - active
         # Without a constraint, or with short steps, a sweep need not narrow the bracket.
-        if broken or not active or pace.eta * outcomes.spread <= 1.0:
+        if broken or not active or eta * outcomes.spread <= 1.0:
             bracket.stalled = 0
         if broken:  # add one at a time, since it may also satisfy the others
-            worst = max(broken, key=lambda c: leakages[c] / outcomes.target[c])
-            active.add(worst)
-            kept |= {worst} & dropped
+            active.add(max(broken, key=lambda c: leakages[c] / outcomes.target[c]))
             continue
         # Also after a failed sweep, whose prices are closer than those it started from.
         tilt = np.where(rows, point.prices.tilt, tilt)
         multipliers = np.where(counts, point.prices.multipliers, multipliers)
         if solved:
             log_estimator = point.log_estimator
-            kept = set()
-            dropped = set()
-            pace.faster()
+            dropped = False
+            eta *= 8.0
         else:
-            pace.slower()
+            eta /= 8.0
     return verdict
-
-
-class Pace:
-    """The step η: it grows eightfold after a solved sweep, and decreases after a failed one."""
-
-    def __init__(self, eta: float) -> None:
-        self.eta = eta
-        self._solved = math.inf
-
-    def faster(self) -> None:
-        """Increase the step after a solved sweep."""
-        self._solved = self.eta
-        self.eta *= 8.0
-
-    def slower(self) -> None:
-        """Decrease the step after a sweep that Newton's method did not solve: towards the last
-        solved step, and eventually below it.
-        """
-        self.eta = (
-            math.sqrt(self.eta * self._solved) if self._solved < 0.5 * self.eta else self.eta / 8.0
-        )
-
-    def ended(self, spread: float) -> bool:
-        """Return True if η is outside its useful range."""
-        return not 1.0 / Precision.longest < self.eta * spread < Precision.longest
 
 
 # -- one sweep

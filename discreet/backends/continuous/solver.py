@@ -32,6 +32,7 @@ from discreet.backends.precision import Precision
 from discreet.backends.repairs import within_budget
 from discreet.backends.tilt.backend import Tilt
 from discreet.errors import BackendError
+from discreet.measures.law import distance_from_private
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import normalise
 from discreet.problems.certificate import NEGLIGIBLE
@@ -288,14 +289,8 @@ def _private_within(problem: ContinuousProblem, rule: IntervalRule) -> float:
     """
     if not problem.constraint.perfect:
         return 0.0
-    discrete = rule.discrete(problem)
-    law = discrete.problem.output_law(rule.estimator)  # type: ignore[union-attr]
-    doubt = rule.inexact(discrete).relative_to(law)
-    if np.count_nonzero(law.mass) < 2:
-        return 0.0
-    if not doubt < 1.0 / 3.0:
-        return math.inf
-    return float((np.abs(law.ratio_minus_one()) + law.reach(doubt)).max())
+    law = rule.output_law(problem)
+    return distance_from_private(law) if np.count_nonzero(law.mass) > 1 else 0.0
 
 
 def refine_partition(edges: Array, estimator: Array, roots: Array) -> Array:

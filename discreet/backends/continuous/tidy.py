@@ -72,20 +72,11 @@ def _split_by_mass(problem: ContinuousProblem, low: float, high: float, shares: 
     """Points that leave given shares of the mass of (low, high] to their left, by bisection."""
     inner = problem.quantiles
     bottom, top = np.clip([low, high], inner[0] - np.ptp(inner), inner[-1] + np.ptp(inner))
-    whole = _mass(problem, low, high)
+    weight = problem.private.sum(axis=0)
+    below, at_most = weight @ problem.tails(np.array([low, high]))[0]
+    wanted = below + shares * (at_most - below)
 
     def before(points: Array) -> NDArray[np.bool_]:
-        ends = np.unique(np.maximum(points, low))
-        masses, _ = problem.masses(np.append(low, ends[ends > low]))
-        below = np.append(0.0, np.cumsum(problem.private.sum(axis=0) @ masses))
-        return np.asarray(
-            below[np.searchsorted(ends[ends > low], points, side="right")] < shares * whole
-        )
+        return np.asarray(weight @ problem.tails(points)[0] < wanted)
 
     return bisect(before, np.full(shares.size, bottom), np.full(shares.size, top))[0]
-
-
-def _mass(problem: ContinuousProblem, low: float, high: float) -> float:
-    """Pr(low < Z ≤ high)."""
-    masses, _ = problem.masses(np.array([low, high]))
-    return float(problem.private.sum(axis=0) @ masses[:, 0])
