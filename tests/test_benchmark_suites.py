@@ -47,7 +47,7 @@ def load(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("share", "change", "words"),
+    "share, change, words",
     [
         (0.0, {}, []),
         (0.3, {}, []),
