@@ -186,7 +186,7 @@ def test_small_problems_need_neither_a_compiler_nor_scipy():
     """
     code = (
         "import sys, discreet as ds; from discreet.problems.catalog import build\n"
-        "single = paper_single(bins=64, budget=.01)\n"
+        "single = ds.problems.paper_single(bins=64, budget=.01)\n"
         "for problem in (single, build('zero-mass', n=3, m=3, N=60, share=.4, fraction=.5)):\n"
         "    assert ds.solve(problem).status is ds.Status.CERTIFIED\n"
         "    print(*sorted({'numba', 'scipy.optimize'} & set(sys.modules)))"

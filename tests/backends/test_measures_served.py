@@ -76,7 +76,7 @@ def test_a_damaged_constraint_is_refused_in_a_sentence(tmp_path):
         '{"measure": "chi-square", "budget": -1}',
     ):
         np.savez(path, joint=JOINT, constraint=np.array(text))
-        with raises_file_error(r"constraint|budget"):
+        with pytest.raises(ds.FileError, match=r"constraint|budget"):
             ds.load_problem(path)
     np.savez(path, joint=JOINT, constraint=np.array("{}"), budget=1.0)
     with raises_file_error(r"budget.*constraint|constraint.*budget"):
