@@ -93,6 +93,12 @@ def load(monkeypatch):
 
 
 @pytest.fixture
+def here(tmp_path, monkeypatch):
+    """The working folder is an empty one."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
 def ticking(monkeypatch):
     """A clock that advances one second with every reading: times are then counts, which a test can
     assert.

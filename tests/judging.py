@@ -2,8 +2,6 @@
 NumPy or compiled pass.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple

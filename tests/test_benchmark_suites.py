@@ -48,7 +48,7 @@ def load(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("share", "change", "words"),
+    "share, change, words",
     [
         (0.0, {}, []),
         (0.3, {}, []),

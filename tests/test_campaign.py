@@ -12,7 +12,6 @@ import pytest
 from checkout import ROOT, text_of
 
 import discreet as ds
-from discreet.problems import BlockProblem
 
 pytestmark = pytest.mark.gate
 
@@ -41,15 +40,15 @@ def test_a_problem_follows_from_seed_and_index(load, kind):
     other = drawn(kind, 1, 4)
     assert words == again[0] != other[0]
     if kind not in ("gains", "given"):  # which are in arrays or in blocks
-        assert isinstance(problem, BlockProblem) == kind.endswith("blocks")
-    if not isinstance(problem, (BlockProblem, ds.CausalProblem)):
+        assert isinstance(problem, ds.BlockProblem) == kind.endswith("blocks")
+    if not isinstance(problem, (ds.BlockProblem, ds.CausalProblem)):
         assert problem.p_xz.tobytes() == again[1].p_xz.tobytes()
         assert problem.terms == again[1].terms
     assert set(load("campaigns.instances").KINDS) == set(KINDS)
 
 
 @pytest.mark.parametrize(
-    ("budget", "change", "said"),
+    "budget, change, said",
     [
         (0.01, {}, []),
         (0.0, {}, []),
@@ -152,7 +151,7 @@ def test_rows_of_a_backend_outlast_changes_of_others(load, monkeypatch, tmp_path
 
     def changed_by(path):
         before = {name: main._code(name) for name in names}
-        with (tmp_path / path).open("a", encoding="utf-8") as stream:
+        with (tmp_path / path).open("a") as stream:
             stream.write("\n# changed\n")
         return {name for name in names if main._code(name) != before[name]}
 
@@ -209,7 +208,7 @@ def test_a_campaign_goes_on_where_it_was(run, tmp_path):
     (stored,) = (tmp_path / "rows").rglob("tilt-edge-*.json")
     record = json.loads(text_of(stored))
     record["rows"][0]["false"] = ["a sentence"]
-    stored.write_text(json.dumps(record), encoding="utf-8")
+    stored.write_text(json.dumps(record))
     assert run(*command, "--minutes", "0")[0] == 1
     assert "a sentence" in text_of(tmp_path / "found.md")
     stored.unlink()

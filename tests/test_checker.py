@@ -25,7 +25,7 @@ from random_laws import laws_of_secrets, random_joint
 
 import discreet as ds
 from discreet.cli.compare import DEFAULT_CASES
-from discreet.files.records import save_problem
+from discreet.problems import paper_single
 from discreet.problems.catalog.registry import Budget
 from discreet.reports import notation
 
@@ -117,7 +117,7 @@ def members_of(data):
 
 def certificate(folder, problem, backend="tilt"):
     """The members of the files of a problem and its solution."""
-    save_problem(folder / "problem.npz", problem, overwrite=True)
+    ds.save_problem(folder / "problem.npz", problem, overwrite=True)
     ds.solve(problem, backend).save(folder / "solution.npz")
     return [members_of((folder / f"{name}.npz").read_bytes()) for name in ("problem", "solution")]
 
@@ -172,7 +172,7 @@ def published():
         yield Budget(fraction=fraction).apply(notation.problem(spec))
     for sensors in (10, 20):
         yield ds.problems.paper_multi(sensors=sensors, fraction=0.1)
-    yield ds.problems.paper_single(bins=64, fraction=0.1)
+    yield paper_single(bins=64, fraction=0.1)
 
 
 def of_every_measure():
@@ -205,7 +205,7 @@ def test_the_checkers_agree_under_every_measure_and_about_several_secrets(check_
 
 
 def test_the_bayes_rule_breaks_its_budget_in_both(check_all):
-    problem = ds.problems.paper_single(bins=16, budget=0.001)
+    problem = paper_single(bins=16, budget=0.001)
     members = {"p_xz": problem.p_xz, "loss": problem.loss, "budget": np.array(0.001)}
     claims = json.dumps({"lower_bound": 0.0, "upper_bound": 1.0})
     pair = [members, {"estimator": problem.bayes_estimator, "metadata": np.array(claims)}]
@@ -328,7 +328,7 @@ def mutants(problem, solution):
 
 @pytest.mark.parametrize("budget", [0.01, 0.0])
 def test_every_altered_certificate_is_rejected_by_both(check_all, tmp_path, budget):
-    problem = ds.problems.paper_single(bins=16, budget=budget)
+    problem = paper_single(bins=16, budget=budget)
     pair = certificate(tmp_path, problem)
     assert opinion(pair)["holds"]
     names, altered = zip(*mutants(*pair), strict=True)
@@ -370,10 +370,10 @@ def test_alterations_at_random_get_the_same_verdict_from_both(check_all, tmp_pat
     """Many of them are harmless: what a file proves may not need the entry."""
     rng = default_rng(11)
     problems = (
-        ds.problems.paper_single(bins=12, budget=0.01),
-        ds.problems.paper_single(bins=12, budget=0.0),
+        paper_single(bins=12, budget=0.01),
+        paper_single(bins=12, budget=0.0),
         several_secrets((0.001, 0.01, 0.002)),
-        ds.problems.paper_single(bins=12, budget=0.01).with_budget(0.1, measure="max-lift"),
+        paper_single(bins=12, budget=0.01).with_budget(0.1, measure="max-lift"),
     )
     rights = [certificate(tmp_path, problem) for problem in problems]
     pairs = [altered_at_random(pair, rng) for pair in rights for _ in range(40)]
@@ -407,7 +407,7 @@ def choose(page, folder, pair, verdict):
 
 
 def test_the_page_says_whether_the_bracket_holds(page, tmp_path):
-    pair = certificate(tmp_path, ds.problems.paper_single(bins=16, budget=0.01))
+    pair = certificate(tmp_path, paper_single(bins=16, budget=0.01))
     choose(page, tmp_path / "right", pair, "The bracket holds, and the budget is kept.")
     assert page.locator(".verdict.good").count() == 1
     assert "mutual-information" in page.inner_text("table")
@@ -418,7 +418,7 @@ def test_the_page_says_whether_the_bracket_holds(page, tmp_path):
 
 
 def test_the_page_names_a_measure_that_it_does_not_check(page, tmp_path):
-    problem = ds.problems.paper_single(bins=16, budget=0.01).with_budget(0.01, measure="chi-square")
+    problem = paper_single(bins=16, budget=0.01).with_budget(0.01, measure="chi-square")
     pair = certificate(tmp_path, problem)
     choose(page, tmp_path / "other", pair, "This page does not check chi-square.")
     assert page.locator(".verdict.good").count() == 0
@@ -427,7 +427,7 @@ def test_the_page_names_a_measure_that_it_does_not_check(page, tmp_path):
 
 
 def test_files_are_dropped_in_any_order(page, tmp_path):
-    pair = certificate(tmp_path, ds.problems.paper_single(bins=16, budget=0.01))
+    pair = certificate(tmp_path, paper_single(bins=16, budget=0.01))
     files = [[f"{k}.npz", base64.b64encode(npz(each)).decode()] for k, each in enumerate(pair)]
     page.evaluate(
         """(files) => {

@@ -19,8 +19,6 @@ found as after `pip install`. Every other block says why it is not run, in a com
 not run: REASON -->`, and command lines in it are read without being run.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -67,7 +65,7 @@ def expect(step, got):
         raise SystemExit(f"{step['where']}: the page shows\n{step['output']}\nbut it printed\n{got}")
 
 def install(project):
-    metadata = tomllib.loads(Path(project).read_text(encoding="utf-8"))["project"]
+    metadata = tomllib.loads(Path(project).read_text())["project"]
     folder = Path(f"{metadata['name'].replace('-', '_')}-{metadata['version']}.dist-info")
     folder.mkdir()
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {metadata['name']}\nVersion: {metadata['version']}\n")
@@ -91,7 +89,7 @@ def go_through(steps):
     namespace = {"__name__": "__docs__"}
     for step in steps:
         if step["kind"] == "file":
-            Path(step["name"]).write_text(step["text"], encoding="utf-8")
+            Path(step["name"]).write_text(step["text"])
             if step["name"] == "pyproject.toml":
                 install(step["name"])
         elif step["kind"] == "python":
@@ -253,19 +251,19 @@ def test_examples_of_a_page_run_and_print_what_it_shows(page, driver, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("printed", "same"),
-    [
-        ("a 0.1235 of 7 at 1e-14, 1.30 s\n", True),
-        ("a 0.1234  of 7 at 2e-14, 0.07 s\n", True),
-        ("a 0.1236 of 7 at 0e-14, 9 s", True),
-        ("a 0.1237 of 7 at 1e-14, 1 s", False),
-        ("a 0.1233 of 7 at 1e-14, 1 s", False),
-        ("a 0.1235 of 8 at 1e-14, 1 s", False),
-        ("a 0.1235 of 7 at 3e-14, 1 s", False),
-        ("a 0.1235 of 7 at 1e-13, 1 s", False),
-        ("a 0.12350 of 7 at 1e-14, 1 s", False),
-        ("b 0.1235 of 7 at 1e-14, 1 s", False),
-    ],
+    "printed, same",
+    {
+        "a 0.1235 of 7 at 1e-14, 1.30 s\n": True,
+        "a 0.1234  of 7 at 2e-14, 0.07 s\n": True,
+        "a 0.1236 of 7 at 0e-14, 9 s": True,
+        "a 0.1237 of 7 at 1e-14, 1 s": False,
+        "a 0.1233 of 7 at 1e-14, 1 s": False,
+        "a 0.1235 of 8 at 1e-14, 1 s": False,
+        "a 0.1235 of 7 at 3e-14, 1 s": False,
+        "a 0.1235 of 7 at 1e-13, 1 s": False,
+        "a 0.12350 of 7 at 1e-14, 1 s": False,
+        "b 0.1235 of 7 at 1e-14, 1 s": False,
+    }.items(),
 )
 def test_a_number_may_differ_by_one_unit_of_its_last_digit_and_nothing_else(printed, same):
     assert agrees("a 0.1235 of 7 at 1e-14, ... s\n", printed) is same

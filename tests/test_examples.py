@@ -20,7 +20,7 @@ WORKFLOWS = sorted((ROOT / "examples" / "workflows").glob("*.yml"))
 
 
 @pytest.mark.parametrize(
-    ("page", "folder"), [("add-a-backend", "backend"), ("add-a-problem-family", "family")]
+    "page, folder", [("add-a-backend", "backend"), ("add-a-problem-family", "family")]
 )
 def test_a_page_explains_the_files_of_its_example(page, folder):
     text = text_of(DOCS / "how-to" / f"{page}.md")
@@ -108,7 +108,7 @@ def test_actionlint_accepts_all_workflows():
     if program is None:
         pytest.skip("actionlint is not installed; the workflow `ci` runs it")
     files = [*WORKFLOWS, *(ROOT / ".github" / "workflows").glob("*.yml")]
-    done = subprocess.run([program, *map(str, files)], capture_output=True, text=True, check=False)
+    done = subprocess.run([program, *map(str, files)], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 

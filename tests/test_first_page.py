@@ -192,7 +192,7 @@ def page(tmp_path_factory):
     (folder / "figures").mkdir()
     for name in ("budgets.js", "slider.js", "budget.svg"):
         shutil.copy(FIGURES / name, folder / "figures" / name)
-    (folder / "index.html").write_text(PAGE, encoding="utf-8")
+    (folder / "index.html").write_text(PAGE)
     return folder / "index.html"
 
 

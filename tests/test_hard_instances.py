@@ -22,7 +22,7 @@ SMALL = 100  # outcomes
 @pytest.fixture(scope="module")
 def published():
     """The lines of the table, one for each file."""
-    with (REPORTS / "instances.csv").open(encoding="utf-8", newline="") as stream:
+    with (REPORTS / "instances.csv").open(newline="") as stream:
         return list(csv.DictReader(stream))
 
 
@@ -83,7 +83,7 @@ def test_small_files_are_made_again_byte_for_byte(published, instances, load, tm
 
 def test_every_row_is_about_a_file_that_the_solver_reads(published, load):
     solvers = load("hard.solvers").SOLVERS
-    with (REPORTS / "instances-solvers.csv").open(encoding="utf-8", newline="") as stream:
+    with (REPORTS / "instances-solvers.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
     files = {(line["name"], Path(line["file"]).suffix) for line in published}
     assert len({(row["name"], row["solver"]) for row in rows}) == len(rows)

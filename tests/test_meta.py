@@ -675,7 +675,7 @@ def test_no_lock_file_and_no_address_in_the_constraints():
 
 
 @pytest.mark.parametrize(
-    ("heading", "beginning", "ending"),
+    "heading, beginning, ending",
     [
         ("Run it", "python3 -m venv .venv && ", "discreet compare"),
         ("Test it", "python3 -m venv .venv && ", "-m pytest -n 2 --dist worksteal"),
@@ -695,14 +695,14 @@ def test_the_readme_has_one_command_under_each_heading(heading, beginning, endin
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("# a\n", "0 headings"),
-        ("## Run it\n```sh\na\n```\n## Run it\n```sh\na\n```\n", "2 headings"),
-        ("## Run it\nwords\n## Next\n```sh\na\n```\n", "0 fenced blocks"),
-        ("## Run it\n```sh\na\n```\n```sh\nb\n```\n", "2 fenced blocks"),
-        ("## Run it\n```sh\na\nb\n```\n", "2 lines"),
-    ],
+    "text, complaint",
+    {
+        "# a\n": "0 headings",
+        "## Run it\n```sh\na\n```\n## Run it\n```sh\na\n```\n": "2 headings",
+        "## Run it\nwords\n## Next\n```sh\na\n```\n": "0 fenced blocks",
+        "## Run it\n```sh\na\n```\n```sh\nb\n```\n": "2 fenced blocks",
+        "## Run it\n```sh\na\nb\n```\n": "2 lines",
+    }.items(),
 )
 def test_a_readme_without_exactly_one_command_is_refused(text, complaint):
     with pytest.raises(ValueError, match=complaint):
@@ -719,7 +719,7 @@ SKIP = (
 
 
 @pytest.mark.parametrize(
-    ("case", "count"),
+    "case, count",
     [
         ((), 0),
         (("test_conformance", "test_law[conic-dirichlet]", "cvxpy is not installed"), 1),
@@ -731,13 +731,13 @@ SKIP = (
 )
 def test_a_skipped_required_backend_is_noticed(case, count, tmp_path):
     junit = tmp_path / "junit.xml"
-    junit.write_text(JUNIT.format(SKIP.format(*case) if case else ""), encoding="utf-8")
+    junit.write_text(JUNIT.format(SKIP.format(*case) if case else ""))
     assert len(ci_script("check_skips").complaints(junit, ["conic", "blahut-arimoto"])) == count
 
 
 def test_a_run_without_tests_is_noticed(tmp_path):
     junit = tmp_path / "junit.xml"
-    junit.write_text("<testsuites><testsuite/></testsuites>", encoding="utf-8")
+    junit.write_text("<testsuites><testsuite/></testsuites>")
     assert ci_script("check_skips").complaints(junit, []) == [
         "0 tests were collected and 0 skipped: nothing was tested"
     ]
@@ -767,7 +767,7 @@ def test_a_file_and_a_line_in_the_list_add_a_backend(tmp_path, monkeypatch):
     listed = copy / "backends" / "declared.py"
     text = text_of(listed)
     added = '    "descent": "discreet.backends.descent:Slsqp",\n}'
-    listed.write_text(text.replace("\n}", f"\n{added}", 1), encoding="utf-8")
+    listed.write_text(text.replace("\n}", f"\n{added}", 1))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     code = (
         "import discreet as d; p = d.problems.paper_single(bins=4, budget=0.01); print(d.solve(p, "

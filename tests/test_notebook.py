@@ -14,6 +14,7 @@ from command import solving_here
 from refusals import raises_input_error
 
 import discreet as ds
+from discreet.problems import paper_single
 from discreet.reports import Case, Configuration, run_comparison
 from discreet.showing.figures import Figure
 
@@ -24,7 +25,7 @@ KINDS = ("problem", "secrets", "solution", "certificate", "frontier", "compariso
 @pytest.fixture(scope="module")
 def things():
     """One of each kind, with markup in every name."""
-    problem = ds.problems.paper_single(bins=16, budget=0.003).titled(EVIL)
+    problem = paper_single(bins=16, budget=0.003).titled(EVIL)
     rng = np.random.default_rng(0)
     group = rng.choice([EVIL, "m"], 400)
     truth = rng.choice(["high", EVIL], 400)
@@ -101,7 +102,7 @@ def test_the_line_of_a_rule_parts_its_guesses(things):
 
 
 @pytest.mark.parametrize(
-    ("kind", "rows", "columns"),
+    "kind, rows, columns",
     [
         ("problem", 16, ["probability", "x=0", "x=1", "loss of guess 0", "loss of guess 1"]),
         ("solution", 16, ["probability", "guess 0", "guess 1"]),
@@ -157,7 +158,7 @@ def test_columns_and_pictures_have_the_names_of_a_table():
 
 
 def test_what_has_no_matrix_says_so():
-    refused = ds.solve(ds.problems.paper_single(bins=400, budget=0.01), backend="slsqp")
+    refused = ds.solve(paper_single(bins=400, budget=0.01), backend="slsqp")
     assert refused.verdict is None
     assert "unsupported" in refused._repr_html_()
     for show in (refused.plot, refused.to_frame):
@@ -171,6 +172,6 @@ def test_what_has_no_matrix_says_so():
 
 def test_a_bar_shows_what_runs_and_goes(capsys):
     with ds.progress() as watch:
-        curve = ds.frontier(ds.problems.paper_single(bins=4, budget=0.003), points=3, watch=watch)
+        curve = ds.frontier(paper_single(bins=4, budget=0.003), points=3, watch=watch)
     assert len(curve.rows) == 3
     assert capsys.readouterr().out == ""

@@ -33,7 +33,7 @@ def build_wheel(tree, *, links, build="build_wheel"):
     # As in the repository: present, and not to be packaged.
     for folder in ("tests", "benchmarks", "reports"):
         (tree / folder).mkdir()
-        (tree / folder / "stray.py").write_text("", encoding="utf-8")
+        (tree / folder / "stray.py").write_text("")
     if links:
         for name, target in LINKS.items():
             (tree / name).symlink_to(target, target_is_directory=True)
@@ -79,7 +79,7 @@ def test_the_checker_notices_a_missing_module_a_stale_one_and_a_stray_package(tm
     package = tmp_path / "discreet"
     package.mkdir()
     for name in ("__init__.py", "kept.py", "lost.py"):
-        (package / name).write_text("", encoding="utf-8")
+        (package / name).write_text("")
     wheel = tmp_path / "discreet-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         for name in (
@@ -102,7 +102,7 @@ def test_the_checker_notices_a_missing_module_a_stale_one_and_a_stray_package(tm
 def test_the_checker_notices_what_a_source_archive_lacks_and_must_not_hold(tmp_path):
     package = tmp_path / "discreet"
     package.mkdir()
-    (package / "lost.py").write_text("", encoding="utf-8")
+    (package / "lost.py").write_text("")
     sources = tmp_path / "discreet-1.tar.gz"
     with tarfile.open(sources, "w:gz") as archive:
         link = tarfile.TarInfo("discreet-1/problems")

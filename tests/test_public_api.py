@@ -107,4 +107,4 @@ def test_the_public_names_are_those_written_down():
 
 
 if __name__ == "__main__":
-    FILE.write_text("\n".join(public_api()) + "\n", encoding="utf-8")
+    FILE.write_text("\n".join(public_api()) + "\n")

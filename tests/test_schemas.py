@@ -9,7 +9,7 @@ from block_cases import in_blocks
 from checkout import DOCS, text_of
 
 import discreet as ds
-from discreet.files.records import save_problem
+from discreet.problems import paper_single
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
 FOLDER = DOCS / "reference" / "schema"
@@ -49,13 +49,11 @@ def table():
 
 
 PROBLEMS = {
-    "plain": lambda: ds.problems.paper_single(bins=8, budget=0.01),
-    "perfect": lambda: ds.problems.paper_single(bins=8, budget=0.0),
-    "free": lambda: ds.problems.paper_single(bins=8, budget=math.inf),
-    "parity": lambda: ds.problems.paper_single(bins=8).with_budget(
-        0.1, measure="parity-difference"
-    ),
-    "blocks": lambda: in_blocks(ds.problems.paper_single(bins=8, budget=0.01)),
+    "plain": lambda: paper_single(bins=8, budget=0.01),
+    "perfect": lambda: paper_single(bins=8, budget=0.0),
+    "free": lambda: paper_single(bins=8, budget=math.inf),
+    "parity": lambda: paper_single(bins=8).with_budget(0.1, measure="parity-difference"),
+    "blocks": lambda: in_blocks(paper_single(bins=8, budget=0.01)),
     "table": table,
 }
 
@@ -63,7 +61,7 @@ PROBLEMS = {
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_files_that_are_written_fulfil_the_schemas(name, validators, tmp_path):
     problem = PROBLEMS[name]()
-    save_problem(tmp_path / "problem.npz", problem)
+    ds.save_problem(tmp_path / "problem.npz", problem)
     ds.solve(problem, "tilt").save(tmp_path / "solution.npz")
     for kind, validator in validators.items():
         stored = document(tmp_path / f"{kind}.npz")

@@ -102,7 +102,7 @@ def test_numbers_are_kept_and_paths_and_names_removed(command, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    "change, words",
     [
         ({"results": {NAME: [[1.0], [[f"'{HOME}/model.npz'"]]]}}, "would hold the path '/home/"),
         ({"requirements": {"discreet": f"{HOME}/wheels/discreet.whl"}}, "would hold the path"),

@@ -226,25 +226,25 @@ def test_a_docstring_keeps_its_columns_parameters_and_code(tools):
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ('<a href="b.html">b</a>', "links to b.html, which does not exist"),
-        ('<a href="#there">b</a>', "the page has no such anchor"),
-        ('<script src="https://example.org/x.js"></script>', "from elsewhere"),
-        ('<img src="//example.org/x.png">', "from elsewhere"),
-        ("<p>$$x$$</p>", "of a formula"),
-        ('<a id="here" href="#here">b</a><a href="https://example.org">c</a><code>$$</code>', ""),
-    ],
+    "body, said",
+    {
+        '<a href="b.html">b</a>': "links to b.html, which does not exist",
+        '<a href="#there">b</a>': "the page has no such anchor",
+        '<script src="https://example.org/x.js"></script>': "from elsewhere",
+        '<img src="//example.org/x.png">': "from elsewhere",
+        "<p>$$x$$</p>": "of a formula",
+        '<a id="here" href="#here">b</a><a href="https://example.org">c</a><code>$$</code>': "",
+    }.items(),
 )
 def test_faults_of_a_site_are_found(tools, tmp_path, body, said):
-    (tmp_path / "a.html").write_text(f"<html><body>{body}</body></html>", encoding="utf-8")
+    (tmp_path / "a.html").write_text(f"<html><body>{body}</body></html>")
     found = tools["check_site"].complaints(tmp_path)
     assert len(found) == bool(said)
     assert said in "".join(found)
 
 
 def test_a_folder_that_is_no_site_is_left_alone(tools, tmp_path, capsys):
-    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
+    (tmp_path / "mine.txt").write_text("mine")
     assert tools["make_site"].main(["--out", str(tmp_path)]) == 2
     assert "contains something other than a site" in capsys.readouterr().err
     assert (tmp_path / "mine.txt").exists()

@@ -12,12 +12,13 @@ from math import inf
 import numpy as np
 import pytest
 from checkout import text_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_allclose
 from random_laws import laws_of_secrets, random_columns, random_joint
 from scipy.special import logsumexp
+from strategies import seeds
 
 from discreet import Constraint, Problem, inference, local_inference, solve
 from discreet.backends.repairs import duals_along
@@ -36,8 +37,7 @@ from discreet.problems.sensors import (
     paper_p_xy,
 )
 
-seeds = st.integers(0, 2**32 - 1)
-few = settings(max_examples=25)
+seeds = seeds
 
 
 def instance(seed, budget=0.01):
@@ -111,7 +111,6 @@ def test_a_letter_is_introduced_only_where_the_page_says():
 # --------------------------------------------------------------------------------------------------
 
 
-@few
 @given(seeds, st.floats(1e-9, 3.0))
 def test_what_an_excess_of_leakage_buys_is_bounded(seed, excess):
     model, rng = instance(seed)
@@ -133,7 +132,6 @@ def test_what_an_excess_of_leakage_buys_is_bounded(seed, excess):
 # -----------------------------------------------------------------------------------------------
 
 
-@few
 @given(seeds, st.floats(1e-4, 0.9), st.booleans())
 def test_the_gap_is_complementarity_plus_alignment_plus_slackness(seed, fraction, perfect):
     model, rng = instance(seed)
@@ -165,7 +163,6 @@ def test_the_gap_is_complementarity_plus_alignment_plus_slackness(seed, fraction
 # ------------------------------------------------------------------------------------------------
 
 
-@few
 @given(seeds, st.floats(0.05, 5.0))
 def test_the_iteration_descends_and_its_mean_tilt_certifies_the_rate(seed, mu):
     model, _ = instance(seed)
@@ -185,7 +182,6 @@ def test_the_iteration_descends_and_its_mean_tilt_certifies_the_rate(seed, mu):
 # -----------------------------------------------------------------------------------------
 
 
-@few
 @given(seeds, st.floats(0.01, 0.99))
 def test_the_share_blended_in_need_not_exceed_the_excess(seed, fraction):
     model, rng = instance(seed)
@@ -201,7 +197,6 @@ def test_the_share_blended_in_need_not_exceed_the_excess(seed, fraction):
 # -----------------------------------------------------------
 
 
-@few
 @given(seeds)
 def test_derived_duals_are_log_ratios_and_feasible(seed):
     problem, rng = instance(seed)
@@ -277,7 +272,6 @@ def test_pooling_unlike_sensors_can_lose_everything():
     ).bayes_error == pytest.approx(0.5)
 
 
-@few
 @given(seeds, st.floats(0.0, 1.0))
 def test_what_a_leakage_lets_an_adversary_gain(seed, share):
     problem, rng = instance(seed)

@@ -23,11 +23,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from random_laws import assert_same_arrays, random_columns, random_joint
+from strategies import seeds
 
 import discreet as ds
 from discreet import BlockProblem, OutcomeRule, Problem, verification, verify
 from discreet.files import write_blocks
-from discreet.problems import blocks_from
+from discreet.problems import blocks_from, paper_single
 from discreet.verification import Verification
 
 # -- the reference
@@ -219,7 +220,7 @@ def test_integers_make_an_estimator_exactly_private():
 
 @pytest.fixture(scope="module")
 def solved():
-    problem = ds.problems.paper_single(bins=32, budget=0.005)
+    problem = paper_single(bins=32, budget=0.005)
     return problem, ds.solve(problem, "tilt")
 
 
@@ -243,7 +244,7 @@ def test_the_error_that_a_file_states_is_not_believed(tmp_path, solved):
 # --------------------------------------------------------------------------------------------------
 
 
-@given(make.problems(), st.integers(0, 10_000))
+@given(make.problems(), seeds)
 def test_a_rule_is_verified_as_the_matrix_that_it_makes(problem, seed):
     rng = default_rng(seed)
     m = problem.m
@@ -275,7 +276,7 @@ def test_a_rule_is_verified_as_the_matrix_that_it_makes(problem, seed):
 
 
 def test_blocks_are_verified_like_arrays(tmp_path):
-    problem = ds.problems.paper_single(bins=1000, budget=0.01)
+    problem = paper_single(bins=1000, budget=0.01)
     streamed = ds.problems.block_problem(
         blocks_from(
             lambda: (
@@ -329,7 +330,7 @@ GOOD = {"p_xz": HALF / 3, "loss": HALF / 3, "budget": 0.1}
 
 
 @pytest.mark.parametrize(
-    ("problem", "words"),
+    "problem, words",
     [
         (GOOD | {"budget": nan}, "budget"),
         (GOOD | {"budget": [0.1, 1e-9]}, "size 1"),
@@ -353,7 +354,7 @@ RULE = {"rule_tilt": np.ones((2, 2))}
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    "answer, words",
     [
         (5, "cannot be read"),
         (np.full((2, 4), 0.5), "estimator"),
@@ -382,7 +383,7 @@ def test_an_answer_that_cannot_be_checked_is_refused(answer, words):
 
 
 def test_a_solution_without_an_answer_is_refused():
-    problem = ds.problems.paper_single(bins=4, budget=0.01)
+    problem = paper_single(bins=4, budget=0.01)
     failed = ds.solve(problem, "highs")
     assert failed.estimator is None
     with pytest.raises(ValueError, match="highs"):
@@ -404,7 +405,7 @@ def altered(content, seed):
 
 
 def test_altered_files_are_refused_or_judged_by_what_they_hold(tmp_path):
-    problem = ds.problems.paper_single(bins=4, budget=0.01)
+    problem = paper_single(bins=4, budget=0.01)
     solution = ds.solve(problem, "tilt")
     for save in (np.savez, np.savez_compressed):
         stream = io.BytesIO()

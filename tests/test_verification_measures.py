@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from random_laws import laws_of_secrets, random_columns, random_joint
+from strategies import seeds
 
 import discreet as ds
 from discreet import Status, verify
@@ -100,7 +101,7 @@ def test_a_tilt_of_a_value_that_hardly_happens_proves_what_the_judge_says():
     confirmed(ds.solve(problem, "tilt"))
 
 
-@given(st.integers(0, 2**32), st.sampled_from(NAMES), st.sampled_from([0.0, 1e-6, 0.1, 1.0, 30.0]))
+@given(seeds, st.sampled_from(NAMES), st.sampled_from([0.0, 1e-6, 0.1, 1.0, 30.0]))
 def test_no_duals_prove_too_much(seed, text, multiplier):
     """Not more than an estimator errs, under a budget of just what it leaks."""
     rng = default_rng(seed)
@@ -139,16 +140,16 @@ def test_numbers_beyond_all_doubles_are_bounded_by_infinity(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("sibson", "names no measure"),
-        ("sibson:alpha=1", "names no measure"),
-        ("sibson:alpha=Infinity", "names no measure"),
-        ("g-leakage:gain=[[-1,0]]", "names no measure"),
-        ("g-leakage:gain=[]", "names no measure"),
-        ("g-leakage:gain=[[0,0]]", "names no measure"),
-        ("g-leakage:gain=[[1,0,0]]", "one column per value"),
-    ],
+    "text, said",
+    {
+        "sibson": "names no measure",
+        "sibson:alpha=1": "names no measure",
+        "sibson:alpha=Infinity": "names no measure",
+        "g-leakage:gain=[[-1,0]]": "names no measure",
+        "g-leakage:gain=[]": "names no measure",
+        "g-leakage:gain=[[0,0]]": "names no measure",
+        "g-leakage:gain=[[1,0,0]]": "one column per value",
+    }.items(),
 )
 def test_what_names_no_measure_is_refused(text, said):
     model = {"p_xz": np.eye(2) / 2.0, "loss": (1.0 - np.eye(2)) / 2.0, "budget": 1.0}
@@ -157,21 +158,18 @@ def test_what_names_no_measure_is_refused(text, said):
 
 
 @pytest.mark.parametrize(
-    ("constraint", "said"),
-    [
-        ("{", "Expecting"),
-        ("[]", "keep one"),
-        ('{"measure": "chi-square", "budget": -1}', "give one ≥ 0"),
-        ('{"measure": "chi-square", "budget": "1"}', "give one ≥ 0"),
-        ('{"measure": "chi", "budget": 1}', "names no measure"),
-        ('[{"groups": [2], "measure": "chi-square", "budget": 0.1}]', "2 rows .*p_xz has 5"),
-        ('[{"groups": [5.0], "measure": "chi-square", "budget": 0.1}]', "the groups of rows"),
-        (
-            f'[{{"groups": [0, 5], "measure": "{CONDITIONAL}", "budget": 0.1}}]',
-            "the groups of rows",
-        ),
-        ("[5]", "cannot be read"),
-    ],
+    "constraint, said",
+    {
+        "{": "Expecting",
+        "[]": "keep one",
+        '{"measure": "chi-square", "budget": -1}': "give one ≥ 0",
+        '{"measure": "chi-square", "budget": "1"}': "give one ≥ 0",
+        '{"measure": "chi", "budget": 1}': "names no measure",
+        '[{"groups": [2], "measure": "chi-square", "budget": 0.1}]': "2 rows .*p_xz has 5",
+        '[{"groups": [5.0], "measure": "chi-square", "budget": 0.1}]': "the groups of rows",
+        f'[{{"groups": [0, 5], "measure": "{CONDITIONAL}", "budget": 0.1}}]': "the groups of rows",
+        "[5]": "cannot be read",
+    }.items(),
 )
 def test_a_constraint_that_is_none_is_refused(constraint, said):
     model = {"p_xz": np.full((5, 2), 0.1), "loss": np.full((2, 2), 0.1)}
@@ -284,7 +282,7 @@ def test_an_adversary_of_the_second_secret_gains_by_its_own_rows():
     assert found.bracket[1] - found.bracket[0] <= 1e-9 * found.bracket[1]
 
 
-@given(st.integers(0, 2**32))
+@given(seeds)
 def test_no_duals_of_several_constraints_prove_too_much(seed):
     rng = default_rng(seed)
     names = rng.choice(list(SECRETS), size=int(rng.integers(1, 4)), replace=False).tolist()

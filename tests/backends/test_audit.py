@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from fake_backends import Bayes
 from random_laws import random_columns
+from refusals import raises_input_error
 from solving import assert_certified
 
 import discreet as ds
 from discreet.backends import Answer, load_backend, run
+from discreet.problems import paper_single
 
 
 class Many:
@@ -21,7 +23,7 @@ class Many:
 
 
 def test_every_form_of_an_answer_is_judged_alike(tmp_path):
-    problem = ds.problems.paper_single(bins=16, budget=0.01)
+    problem = paper_single(bins=16, budget=0.01)
     solution = ds.solve(problem, "tilt")
     solution.save(str(tmp_path / "answer.npz"))
     ds.save_problem(str(tmp_path / "problem.npz"), problem)
@@ -38,7 +40,7 @@ def test_every_form_of_an_answer_is_judged_alike(tmp_path):
 
 def over_its_budget():
     """A problem, and an optimal answer to it with a budget larger by 9e-7."""
-    problem = ds.problems.paper_single(bins=16, budget=0.01)
+    problem = paper_single(bins=16, budget=0.01)
     return problem, ds.solve(problem.with_budget(0.01 * (1.0 + 9e-7)), "tilt")
 
 
@@ -61,7 +63,7 @@ def test_an_answer_judged_as_it_stands_may_exceed_its_budget_by_nothing():
 
 @pytest.mark.parametrize("share", [0.0, 1e-6, 0.3, 0.9, 1.5])
 def test_what_is_returned_stays_certified_when_it_is_judged_as_it_stands(share, tmp_path):
-    model = ds.problems.paper_single(bins=16, fraction=0.5)
+    model = paper_single(bins=16, fraction=0.5)
     problem = model.with_budget(share * model.bayes_leakage)
     path = str(tmp_path / "answer.npz")
     ds.solve(problem, "tilt").save(path)
@@ -100,15 +102,15 @@ def test_a_backends_answer_is_repaired_before_it_is_certified(monkeypatch):
 
 
 def test_a_solution_without_an_answer_is_refused_in_a_sentence():
-    problem = ds.problems.paper_single(bins=16, budget=0.001)
+    problem = paper_single(bins=16, budget=0.001)
     without = ds.solve(problem, "highs")
     assert without.status is ds.Status.UNSUPPORTED
-    with pytest.raises(ds.InputError, match="unsupported"):
+    with raises_input_error("unsupported"):
         ds.audit(problem, without)
 
 
 def test_outcomes_in_blocks_are_not_limited_by_memory():
-    problem = ds.problems.paper_single(bins=16, budget=0.001)
+    problem = paper_single(bins=16, budget=0.001)
     large = ds.BlockProblem(Many(), problem.terms, problem.p_x, problem.loss.sum(axis=1))
     assert load_backend("tilt").capabilities.refusal(large) == ""
 
@@ -188,7 +190,7 @@ def test_a_guess_that_gives_a_value_away_has_unbounded_odds_and_a_record_without
 
 
 def test_rules_on_blocks_and_on_densities_are_counted_too():
-    problem = ds.problems.paper_single(bins=64, budget=0.005)
+    problem = paper_single(bins=64, budget=0.005)
     solved = ds.solve(ds.BlockProblem.of(problem), "tilt")
     in_blocks = ds.audit(ds.BlockProblem.of(problem), solved)
     in_arrays = ds.audit(problem, solved.estimator)

@@ -2,8 +2,6 @@
 never hides a refusal.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -28,7 +28,7 @@ def test_every_solver_ends_on_the_smallest_paper_instance(solver, budget):
 
 
 @pytest.mark.parametrize(
-    ("given_", "expected"),
+    "given_, expected",
     [({"gap": 1e-6}, 1e-7), ({"gap": 1e-15}, 1e-12), ({"tolerance": "1e-5"}, 1e-5)],
 )
 @pytest.mark.parametrize("solver", SOLVERS)

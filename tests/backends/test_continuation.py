@@ -7,19 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_laws import random_joint
 from solving import at_share, of_secrets
+from strategies import seeds
 
 import discreet as ds
 from discreet.backends import Answer, load_backend
 from discreet.backends import sweep as sweeping
 from discreet.backends.continuation import Known, predict_duals
 from discreet.backends.contract import Continuation
-from discreet.backends.solution import Status
 from discreet.backends.sweep import Sweep
 from discreet.backends.tilt.backend import Tilt
+from discreet.problems import paper_single
 
 
 def known(problem, budgets):
@@ -46,13 +47,13 @@ def last_of_sweep(problem, budgets):
     sweep = Sweep(problem, "tilt", gap=1e-9)
     for budget in budgets:
         solution, _ = sweep.solve(budget)
-        assert solution.status is Status.CERTIFIED
+        assert solution.status is ds.Status.CERTIFIED
     return solution
 
 
 @pytest.mark.parametrize("share", [1e-3, 0.02, 0.1, 0.4])
 def test_between_near_neighbours_the_answer_is_certified_without_an_iteration(share):
-    at = at_share(ds.problems.paper_single(bins=2000), share)
+    at = at_share(paper_single(bins=2000), share)
     found = continued(at, known(at, [0.8 * at.budget, 0.95 * at.budget, 1.15 * at.budget]))
     assert found.iterations == 0
     answer = found.value
@@ -64,7 +65,7 @@ def test_between_near_neighbours_the_answer_is_certified_without_an_iteration(sh
 
 
 def test_continuation_declines_where_it_cannot_help():
-    problem = ds.problems.paper_single(bins=200)
+    problem = paper_single(bins=200)
     middle = problem.with_budget(0.3 * problem.bayes_leakage)
     assert continued(middle, [], 1e-9) is None
     assert continued(problem.with_budget(1e-300), known(problem, [0.0]), 1e-9) is None
@@ -79,20 +80,19 @@ def models(seed, shape):
 @given(
     st.builds(
         models,
-        st.integers(0, 9999),
+        seeds,
         st.tuples(st.integers(2, 3), st.integers(2, 3), st.integers(3, 60)),
     ),
     st.lists(st.just(0.0) | st.floats(1e-9, 1.2), min_size=2, max_size=6),
 )
-@settings(max_examples=20)
 def test_a_sweep_is_never_worse_than_a_solve(problem, shares):
     sweep = Sweep(problem, "tilt", gap=1e-9)
     for share in shares:
         budget = share * problem.bayes_leakage
         solution, _ = sweep.solve(budget)
         alone = ds.solve(problem.with_budget(budget), "tilt")
-        if alone.status is Status.CERTIFIED:
-            assert solution.status is Status.CERTIFIED
+        if alone.status is ds.Status.CERTIFIED:
+            assert solution.status is ds.Status.CERTIFIED
         assert solution.certificate.lower <= alone.certificate.upper
         assert alone.certificate.lower <= solution.certificate.upper
 
@@ -165,12 +165,12 @@ class Wild:
 def test_worthless_continuation_costs_only_time(behaviour, monkeypatch):
     wild = Wild(behaviour)
     monkeypatch.setattr(sweeping, "load_backend", lambda name: wild)
-    problem = ds.problems.paper_single(bins=16)
+    problem = paper_single(bins=16)
     last_of_sweep(problem, shares_of(problem, *np.linspace(0.0, 0.9, 14)))
     assert wild.asked > 0
 
 
 def test_backends_without_a_path_are_solved_afresh():
     assert not isinstance(load_backend("blahut-arimoto"), Continuation)
-    solution, _ = Sweep(ds.problems.paper_single(), "blahut-arimoto", gap=1e-6).solve(0.005)
-    assert solution.status is Status.CERTIFIED
+    solution, _ = Sweep(paper_single(), "blahut-arimoto", gap=1e-6).solve(0.005)
+    assert solution.status is ds.Status.CERTIFIED

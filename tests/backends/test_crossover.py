@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_laws import random_joint
 from solving import assert_certified, at_share, under
+from strategies import seeds
 
 import discreet as ds
 from discreet.backends.precision import Precision
@@ -21,7 +22,7 @@ from discreet.backends.tilt.interior_point import solve_interior
 from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.vertex import Vertex, proven_width
 from discreet.judge import certify
-from discreet.problems import Problem, catalog, reduce
+from discreet.problems import Problem, catalog, paper_single, reduce
 
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9]
 
@@ -79,7 +80,7 @@ def judge_point(problem, point):
     st.integers(2, 5),
     st.integers(2, 5),
     st.integers(50, 400),
-    st.integers(0, 10**6),
+    seeds,
     st.sampled_from(FRACTIONS),
 )
 def test_next_to_an_interior_solution_is_a_vertex_that_is_optimal_to_rounding(
@@ -121,7 +122,7 @@ def test_equal_losses_and_garbage_give_a_consistent_vertex_or_none(fraction):
 @pytest.mark.parametrize("bins", [16, 60, 300])
 @pytest.mark.parametrize("share", [0.0, 1e-3, 0.05, 0.4, 0.8])
 def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins, share):
-    problem = at_share(ds.problems.paper_single(bins=bins), share)
+    problem = at_share(paper_single(bins=bins), share)
     best = ds.solve(problem, "tilt")
     multiplier = math.inf if best.multiplier is None else best.multiplier
     rng = np.random.default_rng(4)
@@ -142,14 +143,14 @@ def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins, share
 
 @pytest.mark.parametrize("fraction", [0.0, 0.5])
 @pytest.mark.parametrize(
-    ("name", "sizes"),
-    [
-        ("paper-single", {}),
-        ("paper-multi", {}),
-        ("dirichlet", {"n": 2, "m": 2, "N": 100, "seed": 0}),
-        ("smart-meter", {}),
-        ("multi-mixed", {}),
-    ],
+    "name, sizes",
+    {
+        "paper-single": {},
+        "paper-multi": {},
+        "dirichlet": {"n": 2, "m": 2, "N": 100, "seed": 0},
+        "smart-meter": {},
+        "multi-mixed": {},
+    }.items(),
 )
 def test_with_two_values_and_guesses_no_iteration_is_needed(name, sizes, fraction):
     assert assert_certified(catalog.build(name, fraction=fraction, **sizes), "tilt").iterations == 0
@@ -195,7 +196,7 @@ def test_small_problems_need_neither_a_compiler_nor_scipy():
 
 def test_a_start_far_beyond_every_share_raises_nothing():
     """Ties of next to no mass may start from shares of any size; steps as large have no cube."""
-    usual = ds.problems.paper_single(bins=16)
+    usual = paper_single(bins=16)
     faint = np.array([[6e-122], [4e-122]])
     masses = np.append(usual.p_xz, faint, axis=1)
     problem = Problem(masses, np.append(usual.loss, 0.5 * faint, axis=1), 0.01)

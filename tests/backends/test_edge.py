@@ -77,7 +77,7 @@ CERTIFIED = {
 
 
 @pytest.mark.parametrize(
-    ("seed", "law"), [(seed, law) for law, seeds in CERTIFIED.items() for seed in seeds]
+    "seed, law", [(seed, law) for law, seeds in CERTIFIED.items() for seed in seeds]
 )
 def test_problems_that_are_hard_for_one_reason_are_certified(edge_problem, seed, law):
     assert_certified(edge_problem(seed), "tilt", gap=1e-9)

@@ -63,7 +63,7 @@ def share_libraries(folder):
         archive.writestr("borrowed.pth", source)
 
 
-@pytest.mark.parametrize("uv", [True, False])
+@pytest.mark.parametrize("uv", [True, pytest.param(False, marks=pytest.mark.gate)])
 def test_an_environment_is_made_once_and_has_the_release_asked_for(folder, monkeypatch, uv):
     if uv and not environments._uv():
         pytest.skip("uv is not installed")

@@ -11,6 +11,7 @@ import math
 import numpy as np
 import pytest
 from random_laws import random_joint
+from refusals import raises_file_error, raises_input_error
 from scipy import sparse
 from solving import of_secrets
 
@@ -159,13 +160,13 @@ def test_equal_problems_give_equal_files_and_a_file_of_somebody_else_is_left_alo
         assert one.read_bytes() == two.read_bytes()
         ds.export(problem, one)  # its own file is replaced
         two.write_text("of somebody else", encoding="ascii")
-        with pytest.raises(ds.FileError, match=two.name):
+        with raises_file_error(two.name):
             ds.export(problem, two, name)
         ds.export(problem, two, name, overwrite=True)
 
 
 @pytest.mark.parametrize(
-    ("path", "format_", "said"),
+    "path, format_, said",
     [
         ("program.mps", None, "mutual-information"),
         ("program.txt", None, "does not tell its format"),
@@ -173,16 +174,16 @@ def test_equal_problems_give_equal_files_and_a_file_of_somebody_else_is_left_alo
     ],
 )
 def test_what_cannot_be_written_is_refused_in_a_sentence(path, format_, said, tmp_path):
-    with pytest.raises(ds.InputError, match=said):
+    with raises_input_error(said):
         ds.export(PROBLEMS["mutual-information"], tmp_path / path, format_)
     assert not (tmp_path / path).exists()
 
 
 def test_only_a_problem_in_memory_is_exported(tmp_path):
-    with pytest.raises(ds.InputError, match=r"^str "):
+    with raises_input_error(r"^str "):
         ds.export("problem.npz", tmp_path / "program.cbf")
 
 
 def test_too_few_variables_are_refused():
-    with pytest.raises(ds.InputError, match="3 variables"):
+    with raises_input_error("3 variables"):
         lift(PROBLEMS["perfect"], [1.0, 2.0, 3.0])

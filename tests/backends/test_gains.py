@@ -4,6 +4,7 @@ stay in proportion.
 
 import numpy as np
 import pytest
+from numpy.random import default_rng
 from random_laws import random_joint
 from scipy.optimize import linprog
 from solving import assert_certified, of_secrets
@@ -34,9 +35,7 @@ def drawn(case, seed, outcomes=30):
     guesses.
     """
     measure, prior = TIED[case]
-    joint = (
-        np.random.default_rng(seed).dirichlet(np.ones(3 * outcomes), 4) * np.array(prior)[:, None]
-    )
+    joint = default_rng(seed).dirichlet(np.ones(3 * outcomes), 4) * np.array(prior)[:, None]
     return Problem.from_joint(joint.reshape(4, 3, outcomes), 0.0, measure=measure)
 
 
@@ -91,7 +90,7 @@ def test_a_leakage_is_stated_where_nothing_leaks_up_to_rounding_only(backend):
     """Outcomes that say nothing about X, up to rounding: no move of probability makes the Bayes
     rule exactly private.
     """
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     joint = random_joint(rng, 3, 20) * np.full((2, 1, 1), 0.5) / 1.1
     joint = np.concatenate([joint, joint[:1] * 0.2])
     problem = Problem.from_joint(joint / joint.sum(), 0.0, measure="min-entropy-leakage")
@@ -114,7 +113,7 @@ def test_rounding_of_equal_priors_changes_no_support(lower):
     lowered by as little.
     """
     prior = np.full(3, 1.0 / 3.0)
-    tilt = np.random.default_rng(0).normal(size=(4, 3))
+    tilt = default_rng(0).normal(size=(4, 3))
     moved = prior.copy()
     moved[lower] -= 2.0**-54
     for measure in (MinEntropyLeakage(), GLeakage(np.eye(3) + 0.5)):
@@ -143,7 +142,7 @@ def test_counts_of_sensors_with_a_rare_entry_are_solved():
 
 def test_several_constraints_may_have_it():
     # x and x' are uniform
-    joint = np.random.default_rng(4).dirichlet(np.ones(2 * 24), 4).reshape(2, 2, 2, 24) / 4.0
+    joint = default_rng(4).dirichlet(np.ones(2 * 24), 4).reshape(2, 2, 2, 24) / 4.0
     problem = of_secrets(joint, (0, 0.0, "min-entropy-leakage"), (1, 0.01, "chi-square"))
     assert ds.verify(problem, assert_certified(problem)).budget_kept
 
@@ -158,7 +157,7 @@ def test_an_outcome_of_no_mass_gets_a_guess_that_is_made():
     joint = random_joint(0, 2, 6)
     joint[1] *= 0.7
     rows = np.hstack([joint / joint.sum(), [[0.0], [1e-127]]])
-    loss = np.random.default_rng(1).random((3, 7)) * rows.sum(axis=0)
+    loss = default_rng(1).random((3, 7)) * rows.sum(axis=0)
     loss[0, :6] = rows.sum(axis=0)[:6]
     loss[0, 6] = 0.0
     problem = Problem(rows, loss, 0.0, measure="min-entropy-leakage")
@@ -174,7 +173,7 @@ def test_an_action_that_gains_nowhere_more_than_the_best_one_leaks_nothing():
     assert ceiling.tolist() == [0.0]
 
 
-@pytest.mark.parametrize(("index", "gap"), [(362, 1e-7), (6510, 1e-4)])
+@pytest.mark.parametrize("index, gap", [(362, 1e-7), (6510, 1e-4)])
 def test_equations_of_equal_actions_have_a_solution_in_their_last_digits(load, index, gap):
     """Those of all guesses add up to rounding, by which they contradicted each other."""
     problem = load("campaigns.gains").drawn(1, index)[1]

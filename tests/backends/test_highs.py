@@ -5,8 +5,8 @@ duals are prices.
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from solving import assert_certified
+from strategies import seeds
 
 from discreet import Constraint, Problem, Status, solve
 from discreet.backends.highs import METHODS
@@ -26,7 +26,7 @@ def random_problem(seed):
     return reduce(Problem.from_joint(joint / joint.sum(), budget=0.0)).problem
 
 
-@given(st.integers(0, 10**6))
+@given(seeds)
 def test_equations_that_follow_from_those_of_another_secret_are_left_out(seed):
     problem = random_problem(seed)
     coarser = np.vstack([problem.p_xz[:-1].sum(axis=0), problem.p_xz[-1]])
@@ -63,7 +63,7 @@ REACHED = [("highs", "ipx", "ipm_iteration_limit"), ("pyomo", "simplex", "simple
 
 
 @pytest.mark.parametrize(
-    ("gap", "tolerance", "ipm"),
+    "gap, tolerance, ipm",
     [
         (1e-4, 1e-5, 1e-5),
         (1e-9, 0.1 * 1e-9, 0.1 * 1e-9),
@@ -71,7 +71,7 @@ REACHED = [("highs", "ipx", "ipm_iteration_limit"), ("pyomo", "simplex", "simple
         (1e-15, 1e-10, 1e-12),
     ],
 )
-@pytest.mark.parametrize(("backend", "method", "limit"), REACHED)
+@pytest.mark.parametrize("backend, method, limit", REACHED)
 def test_the_gap_and_the_limits_reach_highs(
     backend, method, limit, gap, tolerance, ipm, monkeypatch
 ):
@@ -110,11 +110,3 @@ def record_solvers(monkeypatch):
 
     monkeypatch.setattr(highspy, "Highs", Recorded)
     return made
-
-
-def test_the_program_counts_in_units_of_the_bayes_error():
-    problem = catalog.build("paper-multi", sensors=10, budget=0.0)
-    program = Program.linear(problem)
-    assert program.unit == problem.bayes_error
-    assert program.cost.min(axis=0).max() == 0.0
-    assert np.abs(program.row).max() <= 1.0

@@ -5,6 +5,8 @@ from decimal import Decimal, getcontext
 
 import numpy as np
 import pytest
+from numpy.random import default_rng
+from numpy.testing import assert_allclose, assert_array_equal
 from random_laws import random_joint
 from solving import assert_certified, at_share
 
@@ -32,7 +34,7 @@ def test_a_start_keeps_the_budget_and_its_tilt_is_that_of_its_law(fraction):
     law = model.law_of(at.estimator)
     assert model.chart.leaked(law) + at.inner.slack == pytest.approx(model.chart.levels, rel=1e-12)
     assert 0.0 < at.inner.slack < problem.budget
-    np.testing.assert_array_equal(at.tilt, at.inner.multipliers * law.blocks[0].gradient)
+    assert_array_equal(at.tilt, at.inner.multipliers * law.blocks[0].gradient)
 
 
 def test_a_start_errs_hardly_more_than_the_best_constant_guess():
@@ -55,9 +57,7 @@ def test_a_newton_step_does_not_depend_on_its_coordinates(monkeypatch):
     found, expected = (model.chart.position(step.inner) for step in steps)
     assert found.multiplier == pytest.approx(expected.multiplier, rel=1e-9)
     (multiplier,) = at.inner.multipliers
-    np.testing.assert_allclose(
-        found.coordinates, expected.coordinates, rtol=1e-8, atol=1e-10 * multiplier
-    )
+    assert_allclose(found.coordinates, expected.coordinates, rtol=1e-8, atol=1e-10 * multiplier)
 
 
 @pytest.mark.parametrize("name", ["road", "zero-mass", "building"])
@@ -96,9 +96,7 @@ def test_the_support_function_keeps_its_digits_beside_rare_private_values(size):
 
     found = relation.log_mean(tilts, p_x, 1.0)
     expected = np.array([exactly(tilt) for tilt in tilts])
-    np.testing.assert_allclose(
-        found, expected, rtol=4e-16 * max(1.0, size), atol=8e-16 * min(1.0, size)
-    )
+    assert_allclose(found, expected, rtol=4e-16 * max(1.0, size), atol=8e-16 * min(1.0, size))
 
 
 def test_a_guess_that_is_next_to_never_made_does_not_stall_the_iteration():
@@ -111,7 +109,7 @@ def test_a_guess_that_is_next_to_never_made_does_not_stall_the_iteration():
 
 def test_where_every_outcome_is_a_tie_no_vertex_is_looked_for():
     # y = x: only the law of (X, Ŷ) matters
-    p_xz = np.random.default_rng(0).dirichlet(np.ones(40), 3) / 3.0
+    p_xz = default_rng(0).dirichlet(np.ones(40), 3) / 3.0
     problem = at_share(Problem(p_xz, p_xz.sum(axis=0) - p_xz, 1.0), 0.1)
     tried = []
     model = lowered(problem)
@@ -125,7 +123,7 @@ def test_a_start_next_to_all_outcomes_of_certainty_does_not_stall_perfect_privac
     """Y = X, and many outcomes that settle X: with a smaller first slack their columns started too
     near to certainty.
     """
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     outcomes = int(rng.integers(3, 60))
     n = int(rng.integers(2, 4))
     p_xz = np.maximum(random_joint(rng, n, outcomes, spread=0.1), 1e-9)
@@ -134,7 +132,7 @@ def test_a_start_next_to_all_outcomes_of_certainty_does_not_stall_perfect_privac
 
 
 @pytest.mark.parametrize(
-    ("n", "m", "outcomes", "seed", "budget"),
+    "n, m, outcomes, seed, budget",
     [(5, 2, 8, 999129, 0.0607), (5, 5, 7, 322966, 0.0605), (5, 4, 6, 662608, 0.00814)],
 )
 def test_a_steep_measure_does_not_make_the_iteration_swing(n, m, outcomes, seed, budget):

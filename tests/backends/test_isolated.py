@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from command import environment
 from random_laws import random_joint
+from refusals import raises_input_error
 from solving import of_secrets
 from waiting import is_alive, within
 
-from discreet import BlockProblem, InputError, Options, Problem, Status, solve
+from discreet import BlockProblem, Options, Problem, Status, solve
 from discreet.backends import backend_names, probe, solve_isolated
 from discreet.backends.isolated import attempt_isolated
 from discreet.backends.run import conclude
@@ -73,7 +74,7 @@ def test_a_claim_is_not_believed(model):
 
 
 @pytest.mark.parametrize(
-    ("backend", "said"),
+    "backend, said",
     [
         ("fake-crashes", "ended with exit code 3 while solving; it wrote last: about to give up"),
         pytest.param("fake-segfaults", "ended by signal SIGSEGV while solving", marks=posix),
@@ -133,7 +134,7 @@ def test_threads_are_limited_on_request(model):
 
 
 @pytest.mark.parametrize(
-    ("backend", "asked", "said"),
+    "backend, asked, said",
     [
         ("nobody", {}, "'nobody'"),
         ("fake-bayes", {"settings": {"handle": 1}}, r"'handle'.*knob"),
@@ -144,7 +145,7 @@ def test_threads_are_limited_on_request(model):
     ],
 )
 def test_bad_input_raises_in_the_caller(model, backend, asked, said):
-    with pytest.raises(InputError, match=said):
+    with raises_input_error(said):
         solve_isolated(model, backend, **asked)
 
 
@@ -162,7 +163,7 @@ def test_probing_survives_an_import_that_ends_the_process(monkeypatch):
 
 def test_a_malformed_trial_variable_is_one_sentence(monkeypatch):
     monkeypatch.setenv("DISCREET_BACKENDS", "fake-bayes")
-    with pytest.raises(InputError, match=r"DISCREET_BACKENDS .*'fake-bayes'"):
+    with raises_input_error(r"DISCREET_BACKENDS .*'fake-bayes'"):
         backend_names()
 
 

@@ -7,15 +7,14 @@ import math
 
 import numpy as np
 import pytest
-from command import done, recorded, refused, run, solving_here
 from random_laws import random_joint
+from refusals import raises_file_error, raises_input_error
 from solving import assert_certified, under
 
 import discreet as ds
 from discreet.measures import GLeakage, Scope, measure_of
 from discreet.measures.registry import MEASURES
 from discreet.problems import catalog
-from discreet.problems.catalog.registry import Budget
 
 JOINT = random_joint(0, 3, 3, 10, spread=0.5)
 TEXTS = {
@@ -61,7 +60,7 @@ def test_only_mutual_information_has_densities_and_equivocations():
     problem = _problem("chi-square")
     solution = ds.solve(problem, "conic")
     assert math.isnan(solution.equivocation)
-    with pytest.raises(ds.InputError, match="mutual information"):
+    with raises_input_error("mutual information"):
         problem.with_budget(equivocation=0.1, measure="chi-square")
     continuous = ds.problems.paper_continuous(budget=0.01).with_budget(0.01, measure="chi-square")
     assert ds.solve(continuous).status in {ds.Status.UNSUPPORTED, ds.Status.FAILED}
@@ -80,7 +79,7 @@ def test_a_damaged_constraint_is_refused_in_a_sentence(tmp_path):
         with pytest.raises(ds.FileError, match=r"constraint|budget"):
             ds.load_problem(path)
     np.savez(path, joint=JOINT, constraint=np.array("{}"), budget=1.0)
-    with pytest.raises(ds.FileError, match=r"budget.*constraint|constraint.*budget"):
+    with raises_file_error(r"budget.*constraint|constraint.*budget"):
         ds.load_problem(path)
 
 
@@ -93,20 +92,3 @@ def test_records_name_the_measure_and_its_unit():
     assert told["leakage_nats"] <= told["leakage_ceiling_nats"] <= told["budget_nats"]
     assert "measure" not in ds.solve(_problem("mutual-information"), "tilt").to_dict()
     assert repr(_problem("max-lift").with_budget(0.5)).endswith("budget=0.5 nats of max-lift)")
-
-
-def test_the_command_line_asks_for_a_measure(monkeypatch):
-    solving_here(monkeypatch)
-    flags = ["paper-single:bins=8", "--measure", "maximal-leakage"]
-    shown = done("solve", *flags, "--fraction", "0.5", "--backend", "conic", "--gap", "1e-7")
-    assert "nats of maximal-leakage" in shown.output
-    record = recorded("solve", *flags, "--leakage", "0.02", "--gap", "1e-7", "--json")
-    assert record["measure"] == "maximal-leakage"
-    assert record["budget_nats"] == 0.02
-    # Half of what the Bayes rule leaks by it.
-    assert "maximal-leakage" in run("solve", *flags).stdout
-    with pytest.raises(ds.InputError, match="local-differential-privacy"):
-        Budget(fraction=0.5).apply(
-            ds.Problem(np.eye(2) / 2.0, (1.0 - np.eye(2)) / 2.0, 0.0), "local-differential-privacy"
-        )
-    assert "chi-square" in refused("solve", "paper-single", "--measure", "chi-squar", "--perfect")

@@ -109,7 +109,7 @@ def test_no_linear_program_is_solved_without_time_left(monkeypatch):
     """
     problem = Problem.from_joint(PLAIN, 0.02, measure="max-lift")
     answer = Answer(problem.bayes_estimator)
-    programs = list[float]()
+    programs = []
     solved = scipy.optimize.linprog
 
     def counted(*arguments, **options):

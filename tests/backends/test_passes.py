@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
+from numpy.testing import assert_allclose, assert_array_equal
+from strategies import seeds
 
 from discreet.backends.tilt import passes
 from discreet.backends.tilt.passes import SCREENED, SHELLS, TIES, Pass, _visit, classify, shell_top
@@ -27,7 +30,7 @@ def outcomes(n, m, count, seed, size=64):
     """Outcomes of all kinds: ordinary, of no mass, tiny, equal in all losses, without loss,
     repeated.
     """
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     p_xz = rng.random((n, count)) / (n * count)
     loss = rng.random((m, count)) / count
     kind = rng.integers(0, 8, size=count)
@@ -58,24 +61,20 @@ def scan(
 
 
 def tilt_for(n, m, seed, scale):
-    return scale * np.random.default_rng(seed).normal(size=(m, n))
+    return scale * default_rng(seed).normal(size=(m, n))
 
 
 def assert_same(one, other, *, rounding):
-    np.testing.assert_array_equal(one.retained, other.retained)
+    assert_array_equal(one.retained, other.retained)
     count = one.retained.size
-    np.testing.assert_array_equal(one.columns[:, :count], other.columns[:, :count])
-    np.testing.assert_array_equal(one.keys, other.keys)
-    np.testing.assert_array_equal(one.counts, other.counts)
+    assert_array_equal(one.columns[:, :count], other.columns[:, :count])
+    assert_array_equal(one.keys, other.keys)
+    assert_array_equal(one.counts, other.counts)
     assert one.threshold == other.threshold
     assert list(one.weights) == list(other.weights)
     for start, mine in one.weights.items():
-        np.testing.assert_allclose(
-            mine, other.weights[start], rtol=max(rounding, 1e-12), atol=1e-300
-        )
-    np.testing.assert_allclose(
-        one.columns[:, count:], other.columns[:, count:], rtol=rounding, atol=0.0
-    )
+        assert_allclose(mine, other.weights[start], rtol=max(rounding, 1e-12), atol=1e-300)
+    assert_allclose(one.columns[:, count:], other.columns[:, count:], rtol=rounding, atol=0.0)
     assert one.total == pytest.approx(other.total, rel=10 * rounding, abs=rounding)
 
 
@@ -88,7 +87,7 @@ mosts = st.sampled_from([None, 0, 1, 20])
 CASES = (
     st.sampled_from(SHAPES),
     st.integers(1, 400),
-    st.integers(0, 10**6),
+    seeds,
     scales,
     thresholds,
     screens,
@@ -137,17 +136,13 @@ def test_everything_is_listed_or_in_a_cell(
     assert (np.diff(found.retained) > 0).all()
     assert (found.counts > 0).all()
     stacked = np.concatenate([blocks.p_xz, blocks.loss])
-    np.testing.assert_array_equal(
-        found.columns[:, : found.retained.size], stacked[:, found.retained]
-    )
-    np.testing.assert_allclose(
-        found.columns.sum(axis=1), stacked[:, possible].sum(axis=1), rtol=1e-12
-    )
+    assert_array_equal(found.columns[:, : found.retained.size], stacked[:, found.retained])
+    assert_allclose(found.columns.sum(axis=1), stacked[:, possible].sum(axis=1), rtol=1e-12)
     least = (blocks.loss + tilt @ blocks.p_xz).min(axis=0)[possible]
     assert found.total == pytest.approx(least.sum(), rel=1e-12, abs=1e-13)
 
 
-@given(st.sampled_from(SHAPES), st.integers(1, 300), st.integers(0, 10**6), scales)
+@given(st.sampled_from(SHAPES), st.integers(1, 300), seeds, scales)
 def test_keys_say_best_second_and_shell(shape, count, seed, scale):
     n, m = shape
     blocks = outcomes(n, m, count, seed)
@@ -174,7 +169,7 @@ def test_keys_say_best_second_and_shell(shape, count, seed, scale):
 
 @BOTH
 def test_ties_are_told_apart_by_their_mean_private_value(compiled):
-    rng = np.random.default_rng(1)
+    rng = default_rng(1)
     mean = np.append(rng.random(400), [0.0, 1.0])
     p_xz = np.stack([1.0 - mean, np.zeros_like(mean), mean]) / 402
     loss = np.stack([p_xz[2], 0.5 * p_xz[2]])
@@ -182,11 +177,9 @@ def test_ties_are_told_apart_by_their_mean_private_value(compiled):
     found = scan(ArrayBlocks(p_xz, loss, 100), tilt, -math.inf, compiled=compiled)
     assert found.ties == 402
     cells = np.minimum((mean * TIES).astype(int), TIES - 1)
-    np.testing.assert_array_equal(found.keys % SHELLS, np.unique(cells))
-    np.testing.assert_array_equal(found.counts, np.unique(cells, return_counts=True)[1])
-    np.testing.assert_allclose(
-        found.columns[2], np.bincount(cells, weights=p_xz[2])[np.unique(cells)]
-    )
+    assert_array_equal(found.keys % SHELLS, np.unique(cells))
+    assert_array_equal(found.counts, np.unique(cells, return_counts=True)[1])
+    assert_allclose(found.columns[2], np.bincount(cells, weights=p_xz[2])[np.unique(cells)])
 
 
 @BOTH
@@ -208,7 +201,7 @@ def test_screened_outcomes_share_a_cell_for_each_label():
     tilt = tilt_for(3, 3, 5, 0.3)
     apart = scan(blocks, tilt, 0.01, compiled=False)
     together = scan(blocks, tilt, 0.01, screen=0.2, compiled=False)
-    np.testing.assert_array_equal(together.retained, apart.retained)
+    assert_array_equal(together.retained, apart.retained)
     distant = together.screened
     assert not apart.screened.any()
     assert distant.sum() == 3
@@ -217,7 +210,7 @@ def test_screened_outcomes_share_a_cell_for_each_label():
     for label, cell in zip(range(3), np.flatnonzero(distant), strict=True):
         members = (best == label) & (margin >= 0.2)
         assert together.counts[cell] == members.sum()
-        np.testing.assert_allclose(
+        assert_allclose(
             together.columns[:3, together.retained.size + cell],
             blocks.p_xz[:, members].sum(axis=1),
             rtol=1e-12,
@@ -229,15 +222,13 @@ def test_too_many_outcomes_of_equal_margins_are_left_to_the_cells():
     loss = np.tile([[0.004], [0.006]], 100)
     loss[1, :7] = 0.0045
     found = scan(ArrayBlocks(p_xz, loss, 10), np.zeros((2, 2)), 1.0, most=20)
-    np.testing.assert_array_equal(found.retained, np.arange(7))
+    assert_array_equal(found.retained, np.arange(7))
     assert found.counts.sum() == 93
     assert 0.05 < found.threshold < 0.2
 
 
 @BOTH
-@given(
-    st.integers(1, 400), st.integers(0, 10**6), st.sampled_from([1e-12, 0.01, 0.3]), screens, mosts
-)
+@given(st.integers(1, 400), seeds, st.sampled_from([1e-12, 0.01, 0.3]), screens, mosts)
 def test_draws_are_those_of_the_threshold_reached(compiled, count, seed, threshold, screen, most):
     """Whatever the chunks: all outcomes retained, and of others a share in inverse proportion to
     the margin.
@@ -252,7 +243,7 @@ def test_draws_are_those_of_the_threshold_reached(compiled, count, seed, thresho
     with np.errstate(invalid="ignore"):
         chosen = (margin * phase <= found.threshold) & (margin <= SCREENED * found.threshold)
     expected = np.concatenate([blocks.p_xz, blocks.loss, margin[None]])[:, chosen]
-    np.testing.assert_allclose(found.drawn[:-1], expected, rtol=1e-12)
+    assert_allclose(found.drawn[:-1], expected, rtol=1e-12)
     assert set(found.retained.tolist()) <= set(np.flatnonzero(chosen).tolist())
     assert scan(blocks, tilt, threshold, most=most, threads=1, compiled=compiled).drawn.shape == (
         7,

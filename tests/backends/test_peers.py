@@ -5,12 +5,13 @@ settings as documented.
 import importlib.util
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from checkout import text_of
 from command import python
 from left_out import LEFT_OUT
+from numpy.testing import assert_allclose
 from random_laws import random_columns
 from solving import assert_certified
 
@@ -32,7 +33,7 @@ PEERS = tuple(
 EVERY_BUDGET = tuple(
     name for name in PEERS if Regime.CONSTRAINED in load_backend(name).capabilities.regimes
 )
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "peers.md"
+PAGE = text_of("docs/reference/peers.md")
 
 
 PRIVATE = catalog.build("paper-single", bins=24, budget=0.0)
@@ -101,11 +102,11 @@ def test_the_linked_program_is_the_problem():
             law = problem.output_law(estimator)
             x = np.concatenate([x, law.deviation.ravel() / program.parts[0].root, law.mass])
         matrix, right = program.equations()
-        np.testing.assert_allclose(matrix @ x, right, atol=1e-13)
+        assert_allclose(matrix @ x, right, atol=1e-13)
         excess = problem.error_probability(estimator) - problem.bayes_error
         assert program.objective() @ x * program.unit == pytest.approx(excess, rel=1e-12)
         answer = program.answer(x, np.full(right.size, math.nan))
-        np.testing.assert_allclose(answer.estimator, estimator, rtol=1e-14)
+        assert_allclose(answer.estimator, estimator, rtol=1e-14)
         assert answer.tilt is None, "duals that are not numbers are left out"
 
 
@@ -174,7 +175,7 @@ def test_all_peers_share_a_process():
 def rows_of_the_page(name):
     found = re.search(
         rf"^## {re.escape(name)}$(.*?)(?=^## |\Z)",
-        PAGE.read_text(encoding="utf-8"),
+        PAGE,
         re.MULTILINE | re.DOTALL,
     )
     assert found is not None, f"docs/reference/peers.md has no section {name}"
@@ -193,7 +194,7 @@ def test_every_setting_has_a_reason(name):
 
 
 def test_the_page_has_a_section_for_every_peer_and_no_other():
-    sections = re.findall(r"^## ([a-z-]+)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    sections = re.findall(r"^## ([a-z-]+)$", PAGE, flags=re.MULTILINE)
     assert set(sections) == peers()
     assert {name for name, able in capabilities().items() if able.peer} == set(sections)
 

@@ -10,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_laws import random_joint
 from solving import assert_certified, at_share, under
+from strategies import seeds
 
 import discreet as ds
 from discreet.backends.precision import Precision
@@ -58,7 +59,7 @@ def crossed(problem, tilt, columns=None):
     st.integers(2, 5),
     st.integers(2, 5),
     st.integers(20, 300),
-    st.integers(0, 10**6),
+    seeds,
     st.sampled_from(FRACTIONS),
 )
 def test_from_no_tilt_and_from_a_near_one_to_the_optimum(name, n, m, outcomes, seed, fraction):
@@ -147,7 +148,7 @@ IN_ROUNDS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "sizes", "usual", "most"), [*SMALL, *IN_ROUNDS])
+@pytest.mark.parametrize("name, sizes, usual, most", [*SMALL, *IN_ROUNDS])
 def test_a_time_limit_ends_after_the_program_at_hand(name, sizes, usual, most, programs):
     """The answer keeps the budget by itself, and the bracket holds the optimum."""
     problem = mixture(name, 0.3, **sizes)

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy.random import default_rng
 from random_laws import random_joint
 from scipy.optimize import linprog
 from solving import under
@@ -36,7 +37,7 @@ def _release(prior, budget, measure):
 
 def _drawn(seed, most):
     """A generator, a prior of two to `most` private values, and losses of two to four guesses."""
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     n = int(rng.integers(2, most + 1))
     return rng, rng.dirichlet(np.ones(n)), rng.random((int(rng.integers(2, 5)), n))
 
@@ -52,7 +53,7 @@ def _bayes_risk(prior, loss, channel):
 
 
 @pytest.mark.parametrize(
-    ("text", "budget", "right", "within"),
+    "text, budget, right, within",
     [
         ("local-differential-privacy", 1.0, math.e / (math.e + 3.0), 1e-10),
         ("max-lift", 0.5, math.exp(0.5) / 4.0, 1e-10),
@@ -73,7 +74,7 @@ def test_maximal_leakage_discloses_the_likeliest_symbols(seed):
     """As many as e^ε, the last in part: S. Saeidian, G. Cervia, T. Oechtering, M. Skoglund, arXiv
     2105.01033.
     """
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     prior = np.sort(rng.dirichlet(np.full(int(rng.integers(2, 7)), 0.8)))[::-1]
     budget = float(np.log1p((prior.size - 1) * rng.choice([0.1, 0.5, 0.9, 1.0 / (prior.size - 1)])))
     disclosed = np.clip(math.exp(budget) - np.arange(prior.size), 0.0, 1.0)
@@ -86,7 +87,7 @@ def test_guessing_binary_x_and_y_has_the_published_closed_form(seed):
     """One of the two values of Y is sometimes misstated: S. Asoodeh, M. Diaz, F. Alajaji, T.
     Linder, arXiv 1707.02409.
     """
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     p_xy = random_joint(rng, 2, 2)
     p_xy = p_xy[np.argsort(-p_xy.sum(axis=1))]  # x_0 is the likelier value of X
     p_xy = p_xy[:, np.argsort(p_xy[1] - p_xy[0])]  # and y_1 the value of Y that speaks most for x_1

@@ -5,8 +5,6 @@ All data are multiples of 2⁻¹⁰, so that libqif computes with the very numbe
 stores.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -89,22 +87,6 @@ def dyadic(rng, size, least):
 def rational(array):
     """Return an array of doubles as fractions."""
     return np.vectorize(Fraction, otypes=[object])(array)
-
-
-def test_shannon_and_differential_privacy_are_those_of_libqif():
-    """libqif has both only in doubles."""
-    for seed in range(20):
-        case = Instance.drawn(seed)
-        prior = case.prior
-        channel = 0.5 * case.channel + 0.5 / case.channel.shape[1]
-        bits = qif.measure.shannon.add_leakage(prior, channel)
-        assert case.problem("mutual-information").leakage(channel.T) == pytest.approx(
-            bits * math.log(2.0), rel=1e-9
-        )
-        private = qif.measure.d_privacy.smallest_epsilon(channel, qif.metric.discrete(qif.uint))
-        assert case.problem("local-differential-privacy").leakage(channel.T) == pytest.approx(
-            private, rel=ALIKE
-        )
 
 
 @pytest.mark.parametrize("part", range(10))

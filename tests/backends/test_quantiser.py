@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from refusals import raises_input_error
 from scipy import stats
 
 import discreet as ds
@@ -72,5 +73,5 @@ def test_even_edges_are_equally_wide():
 
 def test_impossible_numbers_of_bins_are_refused():
     for bins in (1, 0, 2.5, 10**7):
-        with pytest.raises(ds.InputError, match="bins"):
+        with raises_input_error("bins"):
             ds.design_quantiser(paper_continuous(0.01), bins)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy.random import default_rng
 from random_laws import random_joint
 from solving import assert_certified, of_secrets, under
 
@@ -24,7 +25,7 @@ TEXTS = [PARAMETERS.get(name, name) for name in MEASURES]
 
 def rare_joint(seed, shape, probability):
     """A random joint law, whose first private value has about that probability."""
-    joint = np.random.default_rng(seed).gamma(0.5, size=shape)
+    joint = default_rng(seed).gamma(0.5, size=shape)
     joint[0] *= probability * joint[1:].sum() / joint[0].sum()
     return joint / joint.sum()
 
@@ -129,12 +130,12 @@ def test_a_sample_of_blocks_without_gain_keeps_the_budget(text):
 
 
 @pytest.mark.parametrize(
-    ("seed", "first", "second"),
+    "seed, first, second",
     [(0, "parity-difference", "parity-difference"), (1, "maximal-leakage", "total-variation")],
 )
 def test_blocks_of_a_rare_value_are_certified(seed, first, second):
     """The totals of blocks differ from those stated by rounding, and tilts are as large as 1/π."""
-    joint = np.random.default_rng(seed).gamma(0.5, size=(2, 4, 2, 1500))
+    joint = default_rng(seed).gamma(0.5, size=(2, 4, 2, 1500))
     joint[0] *= 1e-11
     free = of_secrets(joint / joint.sum(), (0, math.inf, first), (1, math.inf, second))
     problem = free.with_budget([0.01 * leaks for leaks in free.bayes_leakages])
@@ -176,13 +177,13 @@ def test_an_optimum_of_nothing_is_reached_among_guesses_of_equal_loss():
 
 
 @pytest.mark.parametrize(
-    ("index", "cause"),
-    [
-        (2371, "the budget of another secret is 2e-14"),
-        (8492, "the budget of another secret is 2e-15"),
-        (6161, "a multiplier of 8e-11"),
-        (6437, "a multiplier of 9e-16"),
-    ],
+    "cause, index",
+    {
+        "the budget of another secret is 2e-14": 2371,
+        "the budget of another secret is 2e-15": 8492,
+        "a multiplier of 8e-11": 6161,
+        "a multiplier of 9e-16": 6437,
+    }.items(),
 )
 def test_a_rare_secret_beside_others_costs_no_accuracy(index, cause, load):
     """One budget does not set how far inside the others the solver aims, and no multiplier is below
@@ -192,7 +193,7 @@ def test_a_rare_secret_beside_others_costs_no_accuracy(index, cause, load):
 
 
 @pytest.mark.parametrize(
-    ("shape", "seed", "probability"),
+    "shape, seed, probability",
     [
         ((2, 4, 4), 19, 1e-11),
         ((2, 4, 4), 136, 1e-12),

@@ -4,6 +4,7 @@ iterations end.
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from random_laws import random_joint
 from solving import assert_certified, under
 from test_measures_served import NAMES
@@ -57,9 +58,9 @@ def test_a_newton_step_keeps_what_is_linear(text):
         after = block.law(law.blocks[0].coordinates + predicted)
         relation = block.relation(position, after)
         slack = inner.slack[: relation.value.size].reshape(relation.value.shape)
-        np.testing.assert_allclose(relation.value, -slack, atol=1e-13)
-        np.testing.assert_allclose(relation.balance, 0.0, atol=1e-13)
-    np.testing.assert_allclose(predicted.sum(axis=0), 0.0, atol=1e-12)
+        assert_allclose(relation.value, -slack, atol=1e-13)
+        assert_allclose(relation.balance, 0.0, atol=1e-13)
+    assert_allclose(predicted.sum(axis=0), 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("text", [text for text in NAMES if text != "mutual-information"])

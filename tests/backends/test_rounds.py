@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from block_cases import in_blocks, random_problem, watched
+from numpy.random import default_rng
 from random_laws import random_joint
 from solving import assert_certified, at_share, under
 
@@ -146,7 +147,7 @@ def test_a_sample_that_keeps_the_budget_still_gives_a_tilt():
     budget allows.
     """
     ordered = catalog.build("paper-single", bins=20_000, budget=0.01)
-    order = np.random.default_rng(3).permutation(ordered.N)
+    order = default_rng(3).permutation(ordered.N)
     shuffled = Problem(ordered.p_xz[:, order], ordered.loss[:, order], 0.01)
     ended = in_rounds(in_blocks(shuffled), threads=1)
     assert ended.ending.optimal
@@ -167,7 +168,7 @@ def test_outcomes_that_cannot_be_told_apart_decide_as_tie_classes_under_every_me
     """Copies of a few outcomes, of margins equal to rounding: the rule is a tilt, a band and a
     column for each class.
     """
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     joint = np.repeat(random_joint(rng, 2, 2, 10), 400, axis=2)
     joint *= 1.0 + 1e-15 * rng.random(joint.shape)
     problem = under(joint / joint.sum(), name, 0.3)
@@ -217,7 +218,7 @@ def test_draws_keep_what_all_outcomes_add_up_to(monkeypatch):
 @pytest.mark.parametrize("guesses", [2, 3])
 def test_a_group_that_ties_as_a_whole_takes_few_passes(guesses):
     """Equalized odds with the group seen: the group that is easier to tell apart ties."""
-    rng = np.random.default_rng(1)
+    rng = default_rng(1)
     group = rng.integers(2, size=40_000)
     scores = rng.normal(size=(40_000, guesses)) * np.where(group, 2.5, 0.7)[
         :, None

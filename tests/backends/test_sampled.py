@@ -8,8 +8,10 @@ from functools import cache
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
+from numpy.random import default_rng
+from refusals import raises_input_error
 from scipy import stats
+from strategies import seeds
 
 import discreet as ds
 from discreet.backends.continuous.confidence import (
@@ -44,7 +46,7 @@ def optimum(budget):
 def test_the_interval_holds_the_known_optimum_of_one_dimension(seed):
     exact = optimum(0.01)
     found = ds.estimate_continuous_by_samples(
-        sensor(), P_XY, 0.01, samples=60_000, rng=np.random.default_rng(seed)
+        sensor(), P_XY, 0.01, samples=60_000, rng=default_rng(seed)
     )
     assert found.lower <= exact <= found.upper
     assert found.upper - found.lower < 0.08
@@ -54,7 +56,7 @@ def test_the_interval_holds_the_known_optimum_of_one_dimension(seed):
 
 def test_the_rule_keeps_the_budget_on_fresh_draws():
     budget = 0.01
-    rng = np.random.default_rng(8)
+    rng = default_rng(8)
     found = ds.estimate_continuous_by_samples(plane(), P_XY, budget, samples=100_000, rng=rng)
     model = found.model
     counts = rng.multinomial(400_000, P_XY.ravel()).reshape(2, 2)
@@ -79,7 +81,7 @@ def test_the_same_seed_gives_the_same_answer():
 
 
 def test_bernstein_limits_cover_at_least_as_often_as_they_say():
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     missed = 0
     for _ in range(2000):
         values = (rng.random(200) < 0.05).astype(float)
@@ -89,7 +91,7 @@ def test_bernstein_limits_cover_at_least_as_often_as_they_say():
 
 def test_control_variates_keep_the_mean_and_cut_the_radius():
     model = sampled_model(sensor(), P_XY, None)
-    rng = np.random.default_rng(1)
+    rng = default_rng(1)
     halves = []
     for _ in range(2):
         posterior = model.posterior(model.draw(20_000, rng))
@@ -103,9 +105,9 @@ def test_control_variates_keep_the_mean_and_cut_the_radius():
     assert abs(plain.mean() - exact) <= bernstein_radius(plain, 1.0, 5.0)
 
 
-@given(st.integers(0, 100_000))
+@given(seeds)
 def test_no_law_in_the_box_leaks_more_than_its_ceiling(seed):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     n, m = rng.integers(2, 4, 2)
     p_x = rng.dirichlet(np.ones(n))
     joint = p_x * rng.dirichlet(rng.choice([0.1, 1.0, 20.0]) * np.ones(m), n).T
@@ -118,17 +120,17 @@ def test_no_law_in_the_box_leaks_more_than_its_ceiling(seed):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"budget": 0.0}, "nothing"),
-        ({"confidence": 1.0}, "confidence"),
-        ({"samples": 10}, "samples"),
-        ({"samples": 10**9}, "fewer draws"),
-        ({"p_xy": [[0.5, np.nan]]}, "not finite"),
-        ({"p_xy": [[0.5, 0.5]]}, "give 1 rows"),
-        ({"loss_matrix": np.ones((3, 2))}, "3 rows"),
-        ({"distributions": [["a", "b"], ["c", "d"]]}, "logpdf and rvs"),
-    ],
+    "words, options",
+    {
+        "nothing": {"budget": 0.0},
+        "confidence": {"confidence": 1.0},
+        "samples": {"samples": 10},
+        "fewer draws": {"samples": 10**9},
+        "not finite": {"p_xy": [[0.5, np.nan]]},
+        "give 1 rows": {"p_xy": [[0.5, 0.5]]},
+        "3 rows": {"loss_matrix": np.ones((3, 2))},
+        "logpdf and rvs": {"distributions": [["a", "b"], ["c", "d"]]},
+    }.items(),
 )
 def test_what_cannot_be_used_is_one_clear_sentence(options, words):
     arguments = {
@@ -138,5 +140,5 @@ def test_what_cannot_be_used_is_one_clear_sentence(options, words):
         "samples": 2000,
         **options,
     }
-    with pytest.raises(ds.InputError, match=words):
+    with raises_input_error(words):
         ds.estimate_continuous_by_samples(**arguments)

@@ -13,6 +13,7 @@ import pytest
 from block_cases import ADVERSARIAL, HARD, in_blocks, random_problem, watched
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import seeds
 
 from discreet import BlockProblem, Problem, Status
 from discreet.backends import run
@@ -72,7 +73,7 @@ def assert_true(problem, solution, gap=GAP):
     st.integers(1, 5),
     st.integers(1, 5),
     st.integers(50, 2000),
-    st.integers(0, 10**6),
+    seeds,
     st.sampled_from(FRACTIONS),
     st.sampled_from([1, 2]),
     st.sampled_from([61, 1000]),
@@ -243,7 +244,7 @@ def test_compiling_is_timed_apart_from_solving():
 
 
 @pytest.mark.parametrize(
-    ("sensors", "bins", "gap", "passes"),
+    "sensors, bins, gap, passes",
     [
         (30, 4, 1e-9, 10),
         (24, 6, 1e-9, 10),

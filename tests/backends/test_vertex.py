@@ -43,7 +43,7 @@ def certificate_of(problem, point):
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-@pytest.mark.parametrize(("n", "m"), [(2, 2), (2, 4), (4, 3)])
+@pytest.mark.parametrize("n, m", [(2, 2), (2, 4), (4, 3)])
 def test_next_to_an_interior_solution_is_the_optimal_vertex(name, n, m):
     pytest.importorskip("cvxpy")
     for seed, fraction in enumerate((0.5, 0.1)):

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from command import recorded, refused, run
+from refusals import raises_input_error
 from solving import assert_certified
 
 import discreet as ds
@@ -61,7 +62,7 @@ def test_advice_among_those_that_may_be_used():
     peer = run(f"{problem} --among ipopt --json")
     assert json.loads(peer.stdout)["chosen"]["backend"] == "ipopt"  # a peer, but named
     assert "there is no backend 'nobody'" in refused(f"{problem} --among nobody")
-    with pytest.raises(ds.InputError, match="among "):
+    with raises_input_error("among "):
         ds.advise(ds.problems.paper_single(bins=4), among=[])
 
 
@@ -72,26 +73,32 @@ def test_nothing_safe_exits_with_one():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("no-such-problem", "the catalog has no problem"),
-        ("paper-single --gap 2", "give a relative gap"),
-        ("paper-single --seconds -1", "give a positive number of seconds"),
-        ("paper-single --perfect --leakage 0.1", "one"),
-        ("paper-single --results nowhere-at-all", "there are no results at"),
-        ("paper-single --results notes.csv", "not results of discreet bench"),
-        ("missing.npz", "missing.npz"),
-    ],
+    "arguments, words",
+    {
+        "no-such-problem": "the catalog has no problem",
+        "paper-single --gap 2": "give a relative gap",
+        "paper-single --seconds -1": "give a positive number of seconds",
+        "paper-single --perfect --leakage 0.1": "one",
+        "paper-single --results nowhere-at-all": "there are no results at",
+        "paper-single --results notes.csv": "not results of discreet bench",
+        "missing.npz": "missing.npz",
+    }.items(),
 )
 def test_a_mistake_is_one_sentence_and_exit_code_two(arguments, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "notes.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    (tmp_path / "notes.csv").write_text("a,b\n1,2\n")
     assert words in refused(f"advise {arguments}")
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(4.2e-5, "42 µs"), (0.0064, "6.4 ms"), (0.25, "250 ms"), (3.21, "3.2 s"), (250.0, "250 s")],
+    "words, seconds",
+    {
+        "42 µs": 4.2e-5,
+        "6.4 ms": 0.0064,
+        "250 ms": 0.25,
+        "3.2 s": 3.21,
+        "250 s": 250.0,
+    }.items(),
 )
 def test_seconds_are_written_for_people(seconds, words):
     assert span(seconds) == words

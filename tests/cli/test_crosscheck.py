@@ -116,22 +116,22 @@ def test_a_problem_that_no_backend_is_certified_on_is_found(quick, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("paper-single paper-single", "is given twice"),
-        ("paper-single --size 3", "--size is of the seeded set"),
-        ("--perfect", "name a problem to set them"),
-        ("--backends nobody", "'nobody'"),
-        ("--jobs 0 --size 1", "at least one job"),
-        ("--gap 2 --size 1", "gap is 2"),
-    ],
+    "words, said",
+    {
+        "paper-single paper-single": "is given twice",
+        "paper-single --size 3": "--size is of the seeded set",
+        "--perfect": "name a problem to set them",
+        "--backends nobody": "'nobody'",
+        "--jobs 0 --size 1": "at least one job",
+        "--gap 2 --size 1": "gap is 2",
+    }.items(),
 )
 def test_bad_input_is_one_sentence(words, said):
     assert said in refused(f"crosscheck {words}")
 
 
 @pytest.mark.parametrize(
-    ("words", "said", "unsaid"),
+    "words, said, unsaid",
     [
         ("--size 0", "give --size 1 or more", "seed"),
         ("--seed -1", "the seed is -1 and must be at least 0", "size"),

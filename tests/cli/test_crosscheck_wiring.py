@@ -5,19 +5,17 @@ import re
 import shlex
 import subprocess
 import tomllib
-from pathlib import Path
 
 import pytest
+from checkout import ROOT
 from command import done, solving_here
 
 yaml = pytest.importorskip("yaml", reason="the extra `dev` is not installed")
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 def action():
     """The action as GitHub reads it."""
-    found = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    found = yaml.safe_load((ROOT / "action.yml").read_text())
     assert found["runs"]["using"] == "composite"
     return dict(found)
 
@@ -57,7 +55,7 @@ def asked_of_python(step, inputs, folder):
 
 
 @pytest.mark.parametrize(
-    ("extras", "ending"), [("conic,pyomo", "[verify,conic,pyomo]"), ("", "[verify]")]
+    "extras, ending", [("conic,pyomo", "[verify,conic,pyomo]"), ("", "[verify]")]
 )
 def test_the_first_step_installs_this_checkout(extras, ending, tmp_path):
     words = asked_of_python(
@@ -96,10 +94,10 @@ def test_the_last_step_of_the_action_runs(tilt_alone, tmp_path):
 
 
 def test_the_hook_runs_the_command(tilt_alone):
-    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert hook["language"] == "python"
     assert hook["pass_filenames"] is False
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]
     assert hook["additional_dependencies"] == extras["verify"]

@@ -39,9 +39,9 @@ def test_one_problem_with_its_certified_bracket(tmp_path):
 def test_a_study_as_files_with_a_table_of_them(tmp_path):
     study = tmp_path / "small.toml"
     folder = tmp_path / "files"
-    study.write_text(STUDY, encoding="utf-8")
+    study.write_text(STUDY)
     said = done(f"export {study} --study --out {folder} --json")
-    with (folder / "instances.csv").open(encoding="utf-8", newline="") as stream:
+    with (folder / "instances.csv").open(newline="") as stream:
         table = list(csv.DictReader(stream))
     assert [(line["name"], line["file"].rpartition(".")[2]) for line in table] == [
         ("paper-single_bins_4_fraction_0.5", "cbf"),
@@ -73,24 +73,24 @@ def test_a_file_in_the_way_and_an_input_are_left_alone(tmp_path):
     model = tmp_path / "model.npz"
     other = tmp_path / "other.cbf"
     ds.save_problem(str(model), ds.problems.paper_single(bins=4, budget=0.005))
-    other.write_text("mine", encoding="utf-8")
+    other.write_text("mine")
     assert "was not made here" in refused(f"export {model} --out {other}")
-    assert other.read_text(encoding="utf-8") == "mine"
+    assert other.read_text() == "mine"
     kept = model.read_bytes()
     assert "is an input" in refused(f"export {model} --format cbf --out {model} --force")
     assert model.read_bytes() == kept
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("paper-single --out a.mps", "makes no linear program"),
-        ("paper-single --out a", "does not tell its format"),
-        ("paper-single --out a.cbf --format xml", "there is no format 'xml'"),
-        ("hrad --study --out a", "there is no study 'hrad' (did you mean 'hard'?)"),
-        ("hard --study --out a --format xml", "there is no format 'xml'"),
-        ("hard --study --out a --perfect", "a study states its own budgets"),
-    ],
+    "words, said",
+    {
+        "paper-single --out a.mps": "makes no linear program",
+        "paper-single --out a": "does not tell its format",
+        "paper-single --out a.cbf --format xml": "there is no format 'xml'",
+        "hrad --study --out a": "there is no study 'hrad' (did you mean 'hard'?)",
+        "hard --study --out a --format xml": "there is no format 'xml'",
+        "hard --study --out a --perfect": "a study states its own budgets",
+    }.items(),
 )
 def test_what_cannot_be_done_is_one_sentence(words, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

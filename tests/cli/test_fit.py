@@ -55,7 +55,7 @@ def place(tmp_path_factory):
     write(found / "people.csv", 900, 0)
     write(found / "others.csv", 600, 1)
     fitted = done(f"fit {found / 'people.csv'} {ASKED} --leakage 0.1 --out {found / 'rule'} --json")
-    (found / "said.json").write_text(fitted.stdout, encoding="utf-8")
+    (found / "said.json").write_text(fitted.stdout)
     return found
 
 
@@ -94,7 +94,7 @@ def test_predict_guesses_for_everybody_in_their_order(place, tmp_path):
     people = str(place / "others.csv")
     out = tmp_path / "guesses.csv"
     said = done(f"predict {rule} {people} --out {out} --id customer --probabilities --json")
-    rows = [*csv.reader(out.read_text(encoding="utf-8").splitlines())]
+    rows = [*csv.reader(out.read_text().splitlines())]
     assert rows[0] == ["customer", "guess", "p(high)", "p(low)"]
     assert [row[0] for row in rows[1:]] == [str(k) for k in range(600)]
     record = json.loads(said.stdout)
@@ -122,9 +122,9 @@ def test_predict_needs_ids_for_a_lottery_and_the_key_for_coins(place, tmp_path, 
         assert "their key is not known; give key=" in refused(asked)
     monkeypatch.setenv("DISCREET_KEY", str(place / "rule.key"))
     assert run(asked).stdout == printed
-    text = (moved / "rule.json").read_text(encoding="utf-8")
+    text = (moved / "rule.json").read_text()
     assert "95 %" in text
-    (moved / "rule.json").write_text(text.replace("95 %", "99 %"), encoding="utf-8")
+    (moved / "rule.json").write_text(text.replace("95 %", "99 %"))
     assert "its checksum does not fit" in refused(asked)
 
 
@@ -157,7 +157,7 @@ def test_people_are_read_some_at_a_time_and_an_interruption_leaves_nothing(
     done(f"{asked} {at_once}")
     monkeypatch.setattr(tables, "TOGETHER", 100)
     honest = DeployedRule.decide
-    seen = list[int]()
+    seen = []
 
     def decide(self, table, *more):
         seen.append(len(table["age"]))
@@ -178,14 +178,14 @@ def test_people_are_read_some_at_a_time_and_an_interruption_leaves_nothing(
         assert column.tolist() == parts[name].tolist(), name
     if ending == "csv":
         assert out.read_bytes() == at_once.read_bytes()
-        assert run(asked.removesuffix(" --out")).stdout == out.read_text(encoding="utf-8")
+        assert run(asked.removesuffix(" --out")).stdout == out.read_text()
 
 
 def test_a_promise_that_new_people_break_is_exit_code_1(place, tmp_path):
     """In other people the guess gives the sex away; those of the held-out table only leave the
     budget unproven.
     """
-    text = (place / "others.csv").read_text(encoding="utf-8").splitlines()
+    text = (place / "others.csv").read_text().splitlines()
     broken = tmp_path / "broken.csv"
     asked = f"predict {place / 'rule'} {place / 'others.csv'} --id customer"
     guesses = [line.split(",")[1] for line in run(asked).stdout.splitlines()[1:]]
@@ -194,11 +194,11 @@ def test_a_promise_that_new_people_break_is_exit_code_1(place, tmp_path):
         ",".join([*row[:3], "fm"[guess == "high"], *row[4:]])
         for row, guess in zip(cells, guesses, strict=True)
     ]
-    broken.write_text("\n".join([text[0], *lines]) + "\n", encoding="utf-8")
+    broken.write_text("\n".join([text[0], *lines]) + "\n")
     said = done(f"evaluate {place / 'rule'} {broken}", code=1)
     assert "broken for people, 95 %" in " ".join(said.stdout.split())
     few = tmp_path / "few.csv"
-    few.write_text("\n".join(text[:40]) + "\n", encoding="utf-8")
+    few.write_text("\n".join(text[:40]) + "\n")
     done(f"evaluate {place / 'rule'} {few}")
     done(f"evaluate {place / 'rule'} {few} --leakage 0.1", code=1)
     cohort = done(f"evaluate {place / 'rule'} {few} --leakage 0.5 --cohort")
@@ -206,15 +206,10 @@ def test_a_promise_that_new_people_break_is_exit_code_1(place, tmp_path):
     done(f"evaluate {place / 'rule'} {broken} --leakage 0.1 --cohort", code=1)
 
 
-def test_several_secrets_another_measure_and_a_fraction(place, tmp_path):
-    asked = (
-        f"{ASKED} --hide south --fraction 0.5 --measure total-variation --out {tmp_path / 'rule'}"
-    )
+def test_another_measure_and_a_fraction(place, tmp_path):
+    asked = f"{ASKED} --fraction 0.5 --measure total-variation --out {tmp_path / 'rule'}"
     said = done(f"fit {place / 'people.csv'} {asked}")
     assert "total-variation" in " ".join(said.stdout.split())
-    rule = ds.DeployedRule.load(tmp_path / "rule").rule
-    assert len(rule.groups) == 4
-    done(f"evaluate {tmp_path / 'rule'} {place / 'others.csv'}")
 
 
 def test_each_secret_may_have_a_budget_and_a_measure_of_its_own(place, tmp_path):
@@ -228,7 +223,6 @@ def test_each_secret_may_have_a_budget_and_a_measure_of_its_own(place, tmp_path)
     record = recorded(f"evaluate {rule} {people} --json")
     assert record["budget"] == {"sex": 0.2, "south": 0.5}
     assert record["secrets"]["south"]["measure"] == "parity-difference"
-    assert "about sex" in " ".join(run(f"evaluate {rule} {people}").stdout.split())
     done(f"evaluate {rule} {people} --leakage sex=0.000001", code=1)
     assert "of 0.2 nats about sex" in run(f"evaluate {rule} {people} --hide sex").stdout.replace(
         "\n", " "
@@ -237,36 +231,36 @@ def test_each_secret_may_have_a_budget_and_a_measure_of_its_own(place, tmp_path)
 
 def test_nothing_is_overwritten_without_force(place, tmp_path):
     mine = tmp_path / "guesses.csv"
-    mine.write_text("mine", encoding="utf-8")
+    mine.write_text("mine")
     rule = str(place / "rule")
     people = str(place / "others.csv")
     assert "--force" in refused(f"predict {rule} {people} --out {mine}")
-    assert mine.read_text(encoding="utf-8") == "mine"
+    assert mine.read_text() == "mine"
     assert "is an input" in refused(f"predict {rule} {people} --out {people} --force")
     done(f"predict {rule} {people} --id customer --out {mine} --force")
-    (tmp_path / "rule.key").write_text("mine", encoding="utf-8")
+    (tmp_path / "rule.key").write_text("mine")
     asked = ASKED.replace("--seed 0", "")
     said = refused(f"fit {people} {asked} --leakage 0.1 --out {tmp_path / 'rule'}")
     assert "rule.key may hold the key of another rule" in said
-    assert (tmp_path / "rule.key").read_text(encoding="utf-8") == "mine"
+    assert (tmp_path / "rule.key").read_text() == "mine"
     taken = tmp_path / "rule"
     taken.mkdir()
-    (taken / "card.html").write_text("mine", encoding="utf-8")
+    (taken / "card.html").write_text("mine")
     assert "--force" in refused(f"fit {people} {ASKED} --leakage 0.1 --out {taken}")
 
 
 @pytest.mark.parametrize(
-    ("more", "complaint"),
-    [
-        ("--leakage 0.1 --fraction 0.5", "one of --leakage and --fraction"),
-        ("", "one of --leakage and --fraction"),
-        ("--leakage a", "'a'"),
-        ("--leakage sex=0.1 --leakage 0.1", "--leakage"),
-        ("--hide south --leakage sex=0.1", "'south'"),
-        ("--leakage 0.1 --hide sexe", "'sex'?"),
-        ("--leakage 0.1 --measure guilt", "'guilt'"),
-        ("--leakage 0.1 --hide income", "'income'"),
-    ],
+    "more, complaint",
+    {
+        "--leakage 0.1 --fraction 0.5": "one of --leakage and --fraction",
+        "": "one of --leakage and --fraction",
+        "--leakage a": "'a'",
+        "--leakage sex=0.1 --leakage 0.1": "--leakage",
+        "--hide south --leakage sex=0.1": "'south'",
+        "--leakage 0.1 --hide sexe": "'sex'?",
+        "--leakage 0.1 --measure guilt": "'guilt'",
+        "--leakage 0.1 --hide income": "'income'",
+    }.items(),
 )
 def test_bad_input_is_one_sentence(place, tmp_path, more, complaint):
     assert complaint in refused(
@@ -276,28 +270,19 @@ def test_bad_input_is_one_sentence(place, tmp_path, more, complaint):
 
 
 @pytest.mark.parametrize(
-    ("cells", "complaint"),
-    [
-        ("x,m,\n", "column 'income' of {0} is empty for 1 people, first in row 1"),
-        ("x,m,1.5\ny,f,2.25\n", "column 'income' of {0} holds measurements; cut it into ranges"),
-        (
-            "x,m,1\ny,f,1\nz,f,1\n",
-            "column 'income' of {0} is the same for everybody, so there is nothing to guess",
-        ),
-        (
-            "x,m,1\ny,m,2\nz,m,2\n",
-            "column 'sex' of {0} is the same for everybody, so there is nothing to hide",
-        ),
-        ("x,m,1\ny,f,2\n", "2 people; give at least 3"),
-        (
-            "x,m,1\ny,f,2\nz,f,2\n",
-            "3 people, of whom calibration=0.1 keeps no one apart",
-        ),
-    ],
+    "cells, complaint",
+    {
+        "x,m,\n": "column 'income' of {0} is empty for 1 people, first in row 1",
+        "x,m,1.5\ny,f,2.25\n": "column 'income' of {0} holds measurements; cut it into ranges",
+        "x,m,1\ny,f,1\nz,f,1\n": "column 'income' of {0} is the same for everybody",
+        "x,m,1\ny,m,2\nz,m,2\n": "column 'sex' of {0} is the same for everybody",
+        "x,m,1\ny,f,2\n": "2 people; give at least 3",
+        "x,m,1\ny,f,2\nz,f,2\n": "3 people, of whom calibration=0.1 keeps no one apart",
+    }.items(),
 )
 def test_labels_that_are_none_are_refused(tmp_path, cells, complaint):
     people = tmp_path / "people.csv"
-    people.write_text("job,sex,income\n" + cells, encoding="utf-8")
+    people.write_text("job,sex,income\n" + cells)
     asked = f"--hide sex --guess income --leakage 0.1 --calibration 0.1 --out {tmp_path / 'rule'}"
     assert complaint.format(people) in refused(f"fit {people} {asked}")
 
@@ -308,7 +293,7 @@ def test_what_is_no_rule_or_lacks_a_column_is_refused(place, tmp_path):
     assert "say what is what" in refused(f"evaluate {people}")
     assert "say where with --out" in refused(f"predict {place / 'rule'} {people} --json")
     less = tmp_path / "less.csv"
-    less.write_text("age,sex\n30,f\n", encoding="utf-8")
+    less.write_text("age,sex\n30,f\n")
     assert "no column 'job', which the rule reads" in refused(f"predict {place / 'rule'} {less}")
     assert "no column 'custom'" in refused(f"predict {place / 'rule'} {people} --id custom")
 
@@ -333,12 +318,18 @@ def test_what_is_not_installed_is_said_before_anything_is_fitted(place, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("cell", "kind"), [("name {}", "texts"), ("{}", "numbers"), ("{}.0", "numbers"), ("{}.5", "")]
+    "cell, kind",
+    {
+        "name {}": "texts",
+        "{}": "numbers",
+        "{}.0": "numbers",
+        "{}.5": "",
+    }.items(),
 )
 def test_a_column_that_names_people_is_pointed_out(tmp_path, cell, kind):
     people = tmp_path / "people.csv"
     lines = [f"{cell.format(k % 60)},{k % 7},{'fm'[k % 2]},{'yn'[k % 3 == 0]}" for k in range(72)]
-    people.write_text("\n".join(["name,n,sex,paid", *lines]) + "\n", encoding="utf-8")
+    people.write_text("\n".join(["name,n,sex,paid", *lines]) + "\n")
     asked = f"fit {people} --hide sex --guess paid --leakage 1 --out {tmp_path / 'rule'}"
     warns = pytest.warns(ds.InputWarning, match=f"'name' has nearly as many {kind}")
     with warns if kind else contextlib.nullcontext():
@@ -352,7 +343,7 @@ def test_a_rule_that_is_constant_says_so_first_and_may_fail(place, tmp_path):
     assert card["statement"].startswith("CONSTANT: ")
     assert 0.0 < card["least"] < 0.1
     done(f"{asked} --out {tmp_path / 'other'}")
-    page = (tmp_path / "rule" / "card.html").read_text(encoding="utf-8")
+    page = (tmp_path / "rule" / "card.html").read_text()
     assert page.index("CONSTANT") < page.index("What it does to people")
 
 
@@ -361,7 +352,7 @@ def test_expected_errors_are_drawn_before_a_budget_is_chosen(place, tmp_path):
     points = recorded(f"fit {place / 'people.csv'} {ASKED} --frontier --out {out} --json")["points"]
     assert len(points) == 24
     assert points[0]["error"] > points[-1]["error"]
-    assert (out / "prospects.svg").read_text(encoding="utf-8").startswith("<svg")
+    assert (out / "prospects.svg").read_text().startswith("<svg")
     drawn = run(f"fit {place / 'people.csv'} {ASKED} --frontier --out {out} --force")
     assert "lottery" in drawn.stdout
 
@@ -375,38 +366,44 @@ def test_groups_persons_and_rare_groups_are_options(place, tmp_path):
     assert "rare_groups" in refused(f"{asked} --rare drop --out {tmp_path / 'other'}")
 
 
-@pytest.mark.parametrize("hide", ["--hide sex", "--hide sex --hide south"])
-def test_a_group_that_nobody_named_belongs_to_the_rare_ones(place, tmp_path, hide):
+def write_rows(path, rows):
+    """A table of these people."""
+    return write_table(path, **{name: [row[name] for row in rows] for name in rows[0]})
+
+
+def test_a_group_that_nobody_named_belongs_to_the_rare_ones(place, tmp_path):
     """A promise about "other groups" is about everybody whose group was rare or not seen."""
     renamed = {}
     for name, others in (("people.csv", "xyz"), ("others.csv", "uvw")):
-        rows = [*csv.DictReader((place / name).read_text(encoding="utf-8").splitlines())]
+        rows = [*csv.DictReader((place / name).read_text().splitlines())]
         for row in rows[::20]:
             row["sex"] = others[int(row["age"]) % 3]
-        renamed[name] = tmp_path / name
-        with renamed[name].open("w", newline="", encoding="utf-8") as stream:
-            table = csv.DictWriter(stream, rows[0])
-            table.writeheader()
-            table.writerows(rows)
+        renamed[name] = write_rows(tmp_path / name, rows)
     rule = tmp_path / "rule"
-    asked = f"{hide} --guess income --ignore customer --seed 0 --rare merge --rare-below 60"
+    asked = f"{ASKED} --hide south --rare merge --rare-below 60"
     done(f"fit {renamed['people.csv']} {asked} --leakage 0.3 --out {rule}")
     record = recorded(f"evaluate {rule} {renamed['others.csv']} --json")
     assert record["groups"][-1] == "other groups"
-    assert len(record["groups"]) == (3 if hide == "--hide sex" else 5)
+    assert len(record["groups"]) == 5
     assert not {"u", "v", "w"} & {*record["groups"]}
     assert sum(map(sum, record["table"])) == pytest.approx(600)
     # Each of several columns has its own values, since they were not joined.
-    assert [len(each["groups"]) for each in record.get("secrets", {}).values()] in ([], [5, 2])
+    assert [len(each["groups"]) for each in record["secrets"].values()] == [5, 2]
+
+
+STRANGERS = "\n".join(f"{900 + k},79,cook,x,{k % 2},high" for k in range(300))
+
+
+def with_strangers(place, path):
+    """The other people, and 300 of a third group."""
+    path.write_text((place / "others.csv").read_text() + STRANGERS + "\n")
+    return path
 
 
 def test_people_to_whom_nothing_was_promised_break_no_promise(place, tmp_path):
     """A third group, all of whom are old, is not part of a promise about f and m."""
-    text = (place / "others.csv").read_text(encoding="utf-8")
-    table = tmp_path / "others.csv"
-    strangers = [f"{900 + k},79,cook,x,{k % 2},high" for k in range(300)]
-    table.write_text(text + "\n".join(strangers) + "\n", encoding="utf-8")
-    alone = json.loads(run(f"evaluate {place / 'rule'} {place / 'others.csv'} --json").stdout)
+    table = with_strangers(place, tmp_path / "others.csv")
+    alone = recorded(f"evaluate {place / 'rule'} {place / 'others.csv'} --json")
     found = run(f"evaluate {place / 'rule'} {table} --json")
     assert found.exit_code == 0, found.stdout
     record = json.loads(found.stdout)
@@ -416,42 +413,37 @@ def test_people_to_whom_nothing_was_promised_break_no_promise(place, tmp_path):
     assert record["groups"] == ["f", "m"]
     assert record["table"] == alone["table"]
     assert why in " ".join(run(f"evaluate {place / 'rule'} {table}").stdout.split())
-    cohort = json.loads(run(f"evaluate {place / 'rule'} {table} --cohort --json").stdout)
+    cohort = recorded(f"evaluate {place / 'rule'} {table} --cohort --json")
     assert cohort["statement"].endswith(why)
     # A budget of one's own is about everybody in the table, as guesses without a rule are.
-    own = json.loads(run(f"evaluate {place / 'rule'} {table} --leakage 0.1 --json").stdout)
+    own = recorded(f"evaluate {place / 'rule'} {table} --leakage 0.1 --json", code=1)
     assert own["statement"].startswith("broken for people")
     assert (own["people"], own["groups"], own["left_out"]) == (900, ["f", "m", "x"], 0)
     nobody = tmp_path / "nobody.csv"
-    nobody.write_text(text.splitlines()[0] + "\n" + "\n".join(strangers) + "\n", encoding="utf-8")
+    nobody.write_text(table.read_text().splitlines()[0] + "\n" + STRANGERS + "\n")
     assert "none of the 300 people" in refused(f"evaluate {place / 'rule'} {nobody}")
 
 
-@pytest.mark.parametrize("how", ["--rare exclude --rare-below 60", "--groups sex=f,m"])
-def test_a_promise_about_two_columns_is_about_people_who_are_within_both(place, tmp_path, how):
-    rows = [*csv.DictReader((place / "people.csv").read_text(encoding="utf-8").splitlines())]
+@pytest.mark.parametrize(
+    "how, hide",
+    [("--rare exclude --rare-below 60", ""), ("--groups sex=f,m", "--hide south --hide sex")],
+)
+def test_a_promise_about_two_columns_is_about_who_is_within_both(place, tmp_path, how, hide):
+    rows = [*csv.DictReader((place / "people.csv").read_text().splitlines())]
     for row in rows[::25]:
         row["sex"] = "x"
-    table = tmp_path / "people.csv"
-    with table.open("w", newline="", encoding="utf-8") as stream:
-        made = csv.DictWriter(stream, rows[0])
-        made.writeheader()
-        made.writerows(rows)
+    table = write_rows(tmp_path / "people.csv", rows)
     rule = tmp_path / "rule"
     asked = f"{ASKED} --hide south --leakage sex=0.3 --leakage south=0.3 {how}"
     fitted = run(f"fit {table} {asked} --out {rule}")
     assert fitted.exit_code == 0, fitted.stderr
-    for hide in ("", "--hide south --hide sex"):
-        record = json.loads(run(f"evaluate {rule} {table} {hide} --json").stdout)
-        assert (record["people"], record["left_out"]) == (864, 36)
-        assert {*record["secrets"]["sex"]["groups"]} == {"f", "m"}
+    record = recorded(f"evaluate {rule} {table} {hide} --json")
+    assert (record["people"], record["left_out"]) == (864, 36)
+    assert {*record["secrets"]["sex"]["groups"]} == {"f", "m"}
 
 
 def test_a_promise_about_combinations_is_about_their_values_in_each_column(place, tmp_path):
-    text = (place / "others.csv").read_text(encoding="utf-8")
-    table = tmp_path / "others.csv"
-    strangers = [f"{900 + k},79,cook,x,{k % 2},high" for k in range(300)]
-    table.write_text(text + "\n".join(strangers) + "\n", encoding="utf-8")
+    table = with_strangers(place, tmp_path / "others.csv")
     rule = tmp_path / "rule"
     asked = f"{ASKED} --hide south --leakage 0.3 --out {rule}"
     assert run(f"fit {place / 'people.csv'} {asked}").exit_code == 0
@@ -461,7 +453,7 @@ def test_a_promise_about_combinations_is_about_their_values_in_each_column(place
         record = json.loads(found.stdout)
         assert (record["people"], record["left_out"]) == (900 - left_out, left_out)
         assert record["budget"] == 0.3
-    other = json.loads(run(f"evaluate {rule} {table} --hide job --json").stdout)
+    other = recorded(f"evaluate {rule} {table} --hide job --json")
     assert other["budget"] is None
 
 

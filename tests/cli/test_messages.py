@@ -33,7 +33,7 @@ def test_the_truth_may_be_the_hidden_column_but_not_the_guesses():
 
 @pytest.mark.parametrize("command", READERS)
 @pytest.mark.parametrize(
-    ("content", "said"),
+    "content, said",
     [
         (TABLE.replace(",", ";").encode(), ("separated by semicolons", "commas")),
         (TABLE.replace(",", "\t").encode(), ("separated by tabs", "commas")),

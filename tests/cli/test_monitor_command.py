@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from command import done, recorded, refused, run, write_table
+from numpy.random import default_rng
 from sklearn.linear_model import LogisticRegression
 
 import discreet as ds
@@ -11,7 +12,7 @@ import discreet as ds
 @pytest.fixture(scope="module")
 def rule(tmp_path_factory):
     """A folder with a rule that hides sex, a group of which some do not say it."""
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     seen = rng.normal(size=(1_000, 2))
     sex = np.where(rng.random(1_000) < 1 / (1 + np.exp(-seen[:, 0])), "m", "f")
     paid = np.where(rng.random(1_000) < 1 / (1 + np.exp(-seen.sum(axis=1))), "yes", "no")
@@ -25,7 +26,7 @@ def rule(tmp_path_factory):
 
 def records(path, rates, people, decided="guess"):
     """Records of even groups, of whom these shares get the guess "yes"."""
-    rng = np.random.default_rng(people)
+    rng = default_rng(people)
     place = rng.integers(0, 2, people)
     guess = np.where(rng.random(people) < np.array(rates)[place], "yes", "no")
     return write_table(path, sex=np.array(["f", "m"])[place], **{decided: guess})

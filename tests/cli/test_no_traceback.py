@@ -39,9 +39,7 @@ budgets = ["perfect"]
 """
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 # -- studies
@@ -49,7 +47,7 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    "old, new, said",
     [
         ("repeats = 1", f"x = {'[' * 5000}{']' * 5000}", "is not TOML"),
         ("repeats = 1", f"repeats = {NINES}", "is not TOML"),
@@ -111,7 +109,7 @@ def _text(name, text):
 
 
 @pytest.mark.parametrize(
-    ("make", "arguments", "said"),
+    "make, arguments, said",
     [
         (_pipe, "bench file", "is not an ordinary file"),
         (_pipe, "report file.csv", "is not an ordinary file"),
@@ -171,17 +169,17 @@ def test_results_of_asv_that_cannot_be_read_are_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (f"reproduce --samples {10**21}", "samples is"),
-        (f"reproduce --samples {NINES}", "--samples"),
-        (f"crosscheck --size {10**18}", "give --size 10000 or less"),
-        (f"solve {LONG}.npz", "File name too long"),
-        (f"solve paper-single --set bins={NINES}", "give an integer"),
-        (f"solve paper-single --set {LONG}", "write key=value"),
-        (f"solve paper-single --option {LONG}=1 --backend tilt", "has no setting"),
-        ("solve \udcff.npz", "No such file"),
-    ],
+    "arguments, said",
+    {
+        f"reproduce --samples {10**21}": "samples is",
+        f"reproduce --samples {NINES}": "--samples",
+        f"crosscheck --size {10**18}": "give --size 10000 or less",
+        f"solve {LONG}.npz": "File name too long",
+        f"solve paper-single --set bins={NINES}": "give an integer",
+        f"solve paper-single --set {LONG}": "write key=value",
+        f"solve paper-single --option {LONG}=1 --backend tilt": "has no setting",
+        "solve \udcff.npz": "No such file",
+    }.items(),
 )
 def test_arguments_that_cannot_be_are_refused(arguments, said):
     complaint = refused(arguments)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command import done, refused, solving_here
+from refusals import raises_file_error
 
 import discreet as ds
 from discreet.reports.measurements import reference_measurements, write_csv
@@ -44,17 +45,17 @@ def here(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("door", FILES)
 @pytest.mark.parametrize(
-    ("place", "said"),
-    [
-        ("mine", "was not made here, or was changed since, and is left alone"),
-        ("folder", "is a folder and cannot be written as a file"),
-        ("link", "is a link"),
-        ("pipe", "is a device or pipe"),
-        ("", "is empty"),
-        ("x" * 300, "File name too long"),
-        ("missing/x", "there is no folder missing"),
-        ("a\0b", "null character"),
-    ],
+    "said, place",
+    {
+        "was not made here, or was changed since, and is left alone": "mine",
+        "is a folder and cannot be written as a file": "folder",
+        "is a link": "link",
+        "is a device or pipe": "pipe",
+        "is empty": "",
+        "File name too long": "x" * 300,
+        "there is no folder missing": "missing/x",
+        "null character": "a\0b",
+    }.items(),
 )
 def test_an_output_file_is_checked_before_work_begins(door, place, said):
     complaint = refused(door, place)
@@ -114,7 +115,7 @@ def test_a_study_of_somebody_else_is_left_alone():
     assert os.listdir("folder") == ["study.toml"]
     Path("locked").mkdir()
     os.mkfifo("locked/lock")
-    with pytest.raises(ds.FileError, match="locked/lock"), Store(Path("locked")):
+    with raises_file_error("locked/lock"), Store(Path("locked")):
         pass
     assert "was not made here" in refused("bench folder --reference", _csv("mine.csv"))
 
@@ -126,11 +127,11 @@ def _csv(name):
 
 def test_python_replaces_only_a_solution_unless_told():
     solution = ds.solve(ds.problems.paper_single(), "tilt")
-    with pytest.raises(ds.FileError, match=r"mine .*overwrite=True"):
+    with raises_file_error(r"mine .*overwrite=True"):
         solution.save("mine")
     solution.save("mine", overwrite=True)
     solution.save("mine")
-    with pytest.raises(ds.FileError, match=r"mine .*overwrite=True"):
+    with raises_file_error(r"mine .*overwrite=True"):
         solution.save("mine", overwrite=False)
 
 
@@ -139,14 +140,14 @@ def _full(*_):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "shown"),
-    [
-        ("solve paper-single --json --out x", '"error_probability": 0.0'),
-        ("frontier paper-single --points 2 --width 1 --csv x", "certified"),
-        ("compare paper-single --backends tilt --out x", "certified"),
-        ("reproduce --sensors 1 --curves 1 --samples 9 --out x", "sensors,"),
-        ("crosscheck --size 1 --backends tilt --junit x", "1 instances"),
-    ],
+    "arguments, shown",
+    {
+        "solve paper-single --json --out x": '"error_probability": 0.0',
+        "frontier paper-single --points 2 --width 1 --csv x": "certified",
+        "compare paper-single --backends tilt --out x": "certified",
+        "reproduce --sensors 1 --curves 1 --samples 9 --out x": "sensors,",
+        "crosscheck --size 1 --backends tilt --junit x": "1 instances",
+    }.items(),
 )
 def test_a_result_that_cannot_be_written_is_still_shown(arguments, shown, monkeypatch):
     monkeypatch.setattr(os, "replace", _full)

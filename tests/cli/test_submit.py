@@ -9,6 +9,7 @@ import pytest
 from command import done, refused, solving_here
 
 import discreet as ds
+from discreet.problems import paper_single
 from discreet.reports.html import write_report
 from discreet.reports.measurements import read_csv
 from discreet.reports.published import publish
@@ -51,7 +52,7 @@ def place(tmp_path, monkeypatch):
     """A folder with small.toml and the empty folder answers."""
     solving_here(monkeypatch)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "small.toml").write_text(STUDY, encoding="utf-8")
+    (tmp_path / "small.toml").write_text(STUDY)
     (tmp_path / "answers").mkdir()
     return tmp_path
 
@@ -62,7 +63,7 @@ def test_from_an_instance_file_to_a_row_on_the_page(place):
     (place / "answers" / f"{HALF}.txt").write_text(written(good), encoding="ascii")
     wrong = np.ones(2 * 16)  # a coin: keeps the budget, and is far from the best
     np.savez(place / "answers" / f"{LARGER}.npz", variables=wrong, seconds=0.5)
-    problem = ds.problems.paper_single(bins=8, budget=0.0)
+    problem = paper_single(bins=8, budget=0.0)
     np.savez(place / "answers" / f"{PRIVATE}.npz", estimator=problem.bayes_estimator, seconds=0.125)
     said = done("submit small.toml answers --name", "Peer 1.2", "--out", "study", "--json")
     assert "1 of 4 problems of the study have no answer" in said.stderr
@@ -88,20 +89,21 @@ def test_from_an_instance_file_to_a_row_on_the_page(place):
         row.submitted.startswith("sha256:") and not row.machine and row.contradictions in (0, None)
         for row in submitted
     )
-    page = write_report(rows, place / "page.html").read_text(encoding="utf-8")
+    page = write_report(rows, place / "page.html").read_text()
     assert "Peer 1.2 †" in page
     assert "the times are as their authors state them" in page
     publish(rows, place / "snapshot")
-    assert "the times are as their authors state them" in (
-        place / "snapshot" / "README.md"
-    ).read_text(encoding="utf-8")
+    assert (
+        "the times are as their authors state them"
+        in (place / "snapshot" / "README.md").read_text()
+    )
     done("bench study --reference rows.csv.gz")
     assert {row.label for row in read_csv(place / "rows.csv.gz")} == {"tilt", "Peer 1.2 †"}
 
 
 def test_an_answer_given_again_takes_the_place_of_the_first(place):
     path = place / "answers" / f"{HALF}.txt"
-    problem = ds.problems.paper_single(bins=8, fraction=0.5)
+    problem = paper_single(bins=8, fraction=0.5)
     for seconds in ("0.5", "0.25"):
         path.write_text(
             written(ds.solve(problem).estimator.ravel().tolist(), seconds), encoding="ascii"
@@ -113,7 +115,7 @@ def test_an_answer_given_again_takes_the_place_of_the_first(place):
 
 
 def test_the_status_does_not_depend_on_the_duals_of_the_author(place):
-    problem = ds.problems.paper_single(bins=8, fraction=0.5)
+    problem = paper_single(bins=8, fraction=0.5)
     members = {
         "estimator": ds.solve(problem).estimator,
         "tilt": np.ones((2, 2)),
@@ -131,7 +133,7 @@ def test_without_a_certified_answer_the_exit_code_is_1(place):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    "name, content, said",
     [
         ("other.txt", written([1.0]), "other.txt"),
         (
@@ -163,22 +165,21 @@ COIN = np.full((2, 8), 0.5)
 
 
 @pytest.mark.parametrize(
-    ("members", "said"),
-    [
-        ({"seconds": 1.0}, "variables and estimator"),
-        (
-            {"estimator": COIN.T, "seconds": 1.0},
-            "the estimator has shape [8, 2]",
-        ),
-        ({"estimator": COIN, "seconds": 1.0, "multiplier": 1.0}, "tilt and multiplier"),
-        (
-            {"estimator": COIN, "seconds": 1.0, "multiplier": 1.0, "tilt": COIN},
-            "the tilt has shape [2, 8]",
-        ),
-        ({"estimator": COIN, "seconds": np.zeros(0)}, "seconds"),
-        ({"variables": np.full(16, np.nan), "seconds": 1.0}, "variable 0 is nan"),
-        ({"variables": COIN, "seconds": 1.0, "quality": 1.0}, "quality"),
-    ],
+    "said, members",
+    {
+        "variables and estimator": {"seconds": 1.0},
+        "the estimator has shape [8, 2]": {"estimator": COIN.T, "seconds": 1.0},
+        "tilt and multiplier": {"estimator": COIN, "seconds": 1.0, "multiplier": 1.0},
+        "the tilt has shape [2, 8]": {
+            "estimator": COIN,
+            "seconds": 1.0,
+            "multiplier": 1.0,
+            "tilt": COIN,
+        },
+        "seconds": {"estimator": COIN, "seconds": np.zeros(0)},
+        "variable 0 is nan": {"variables": np.full(16, np.nan), "seconds": 1.0},
+        "quality": {"variables": COIN, "seconds": 1.0, "quality": 1.0},
+    }.items(),
 )
 def test_arrays_of_no_use_are_refused_before_anything_is_kept(members, said, place):
     np.savez(place / "answers" / f"{HALF}.npz", **members)
@@ -195,7 +196,7 @@ def test_two_answers_to_one_problem_are_refused(place):
 
 
 @pytest.mark.parametrize(
-    ("words", "name", "said"),
+    "words, name, said",
     [
         ("small.toml answers --name", "Peer", "'answers' holds no answers"),
         (
@@ -214,6 +215,6 @@ def test_what_cannot_be_done_is_one_sentence(words, name, said, place):
 
 @pytest.mark.parametrize("scale", [1.0, 3.0])
 def test_lifting_undoes_the_scale_of_columns(scale):
-    problem = ds.problems.paper_single(bins=8, fraction=0.5)
+    problem = paper_single(bins=8, fraction=0.5)
     scaled = problem.bayes_estimator * scale * (1.0 + np.arange(problem.N))
     np.testing.assert_allclose(ds.lift(problem, scaled.ravel()), problem.bayes_estimator)

@@ -74,26 +74,17 @@ def test_few_people_are_a_warning_in_one_sentence(people):
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
-    [
-        ("people.csv", "it is not stated what to hide; write people.csv:hide=COLUMN,guess=COLUMN"),
-        ("people.csv:hide=sex", "it is not stated what to guess"),
-        ("people.csv:hide=sex,guess=incom", "no column 'incom' (did you mean 'income'?)"),
-        ("people.csv:hide=sex,guess=age", "so it is a measurement and cannot be guessed"),
-        (
-            "people.csv:hide=sex,guess=income,bin=3",
-            "a table has no parameter 'bin' (did you mean 'bins'?)",
-        ),
-        (
-            "people.csv:hide=sex,guess=income,edges.age=a",
-            "edges.age of the table is 'a'; give a number",
-        ),
-        (
-            "people.csv:hide=sex,guess=income,bins=3,bins.age=4",
-            "bins is given for all columns and for one",
-        ),
-        ("nobody.parquet:hide=sex,guess=income", "nobody.parquet cannot be read"),
-    ],
+    "spec, said",
+    {
+        "people.csv": "it is not stated what to hide; write people.csv:hide=COLUMN,guess=COLUMN",
+        "people.csv:hide=sex": "it is not stated what to guess",
+        "people.csv:hide=sex,guess=incom": "no column 'incom' (did you mean 'income'?)",
+        "people.csv:hide=sex,guess=age": "so it is a measurement and cannot be guessed",
+        "people.csv:hide=sex,guess=income,bin=3": "no parameter 'bin' (did you mean 'bins'?)",
+        "people.csv:hide=sex,guess=income,edges.age=a": "edges.age of the table is 'a'",
+        "people.csv:hide=sex,guess=income,bins=3,bins.age=4": "bins is given for all",
+        "nobody.parquet:hide=sex,guess=income": "nobody.parquet cannot be read",
+    }.items(),
 )
 def test_bad_tables_are_refused_in_one_sentence(people, spec, said):
     assert said in refused(f"solve {spec} --backend tilt")

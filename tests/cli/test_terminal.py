@@ -2,12 +2,11 @@
 
 import io
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pytest
 from command import COMMAND, run, solving_here
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -64,14 +63,14 @@ MORE = {
 def prints(tmp_path_factory):
     """What each of the command lines puts on its console; all are run once."""
     folder = tmp_path_factory.mktemp("terminal")
-    found = dict[str, list[Any]]()
+    found = {}
     problem = ds.problems.paper_single(bins=64, budget=0.01)
     secrets = ds.problems.catalog.build("census", secrets=2)
     for model, names in ((problem, ("p.npz", "s.npz")), (secrets, ("secrets.npz", "both.npz"))):
         ds.save_problem(str(folder / names[0]), model)
         ds.solve(model, backend="tilt").save(str(folder / names[1]))
     (folder / "answers").mkdir()
-    (folder / "small.toml").write_text(STUDY, encoding="utf-8")
+    (folder / "small.toml").write_text(STUDY)
     answer = {
         "estimator": ds.problems.paper_single(bins=64, fraction=0.5).bayes_estimator,
         "seconds": 0.5,
@@ -155,7 +154,6 @@ def test_columns_says_how_wide_a_pipe_is(monkeypatch):
     assert widths[0] <= 60 < widths[1] == widths[2]
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.randoms(use_true_random=False),
     st.sets(st.sampled_from("abcd")),

@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("solution", "budget", "code"),
+    "solution, budget, code",
     [
         ("answer.npz", [], 0),
         ("answer.npz", ["--leakage", "0.004999"], 1),

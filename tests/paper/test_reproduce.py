@@ -8,8 +8,8 @@ import io
 import numpy as np
 import pytest
 from command import run
+from refusals import raises_input_error
 
-from discreet.errors import InputError
 from discreet.paper.drawings import tables
 from discreet.paper.study import Settings, run_study
 from discreet.showing.data import records_csv
@@ -92,7 +92,7 @@ def test_the_tables_hold_the_numbers_unrounded(study):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options, words",
     [
         ({"sensors": 0}, "sensors is 0"),
         ({"seed": -1}, "seed is -1"),
@@ -106,7 +106,7 @@ def test_the_tables_hold_the_numbers_unrounded(study):
     ],
 )
 def test_bad_settings_are_refused(options, words):
-    with pytest.raises(InputError, match=words):
+    with raises_input_error(words):
         Settings(**options)
 
 
@@ -117,7 +117,7 @@ def test_the_command(tmp_path):
     assert done.exit_code == 0, done.stderr
     assert done.stdout == ""
     assert "files next to it" in done.stderr
-    assert "0.3, 0.5, 0.7" in (tmp_path / "paper" / "index.html").read_text(encoding="utf-8")
+    assert "0.3, 0.5, 0.7" in (tmp_path / "paper" / "index.html").read_text()
     (tmp_path / "paper" / "index.html").write_text("mine")
     again = run(arguments)
     assert again.exit_code == 2

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
 from scipy.special import rel_entr
+from strategies import seeds
 from test_region import measures_of
 
 from discreet.measures.registry import measure_of
@@ -38,12 +40,10 @@ def law_on_the_border(region, rng):
     return (1.0 - inside) * region.rates + inside * far
 
 
-@given(
-    st.lists(st.tuples(COUNTS, COUNTS, COUNTS), min_size=2, max_size=4), st.integers(0, 2**32 - 1)
-)
+@given(st.lists(st.tuples(COUNTS, COUNTS, COUNTS), min_size=2, max_size=4), seeds)
 def test_a_linear_function_is_least_at_no_law_of_the_ball(columns, seed):
     """Also where guesses are certain, or a group is empty."""
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     region = anytime_region(np.array(columns, dtype=float).T, None, 0.05)
     price = rng.normal(size=region.rates.shape)
     for _ in range(5):
@@ -61,9 +61,9 @@ def test_the_bound_over_the_ball_is_nearly_reached_with_many_people():
     assert region.least_sum(price) == pytest.approx(nearly, rel=3e-3)
 
 
-@given(st.lists(st.tuples(COUNTS, COUNTS), min_size=2, max_size=3), st.integers(0, 2**32 - 1))
+@given(st.lists(st.tuples(COUNTS, COUNTS), min_size=2, max_size=3), seeds)
 def test_no_law_in_the_region_leaks_beyond_the_limits(columns, seed):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     table = np.array(columns, dtype=float).T
     region = anytime_region(table, table[:, ::-1], 0.05)
     laws = []
@@ -104,7 +104,7 @@ def test_the_next_guess_leaves_the_mean_of_an_e_value_as_it_is(columns):
     """A martingale, from any table on, with priors that were centred at another."""
     table = np.array(columns, dtype=float).T
     stated = table[::-1] + 1.0
-    rates = np.random.default_rng(0).dirichlet(np.ones(2), size=len(columns)).T
+    rates = default_rng(0).dirichlet(np.ones(2), size=len(columns)).T
 
     def evidence(counts):
         region = anytime_region(counts, stated, 0.05)
@@ -124,7 +124,7 @@ def test_priors_that_resemble_the_records_make_the_ball_smaller():
 
 def test_lower_limits_of_evaluations_use_the_ball():
     """Ten groups and five guesses: the intervals without the ball reach a quarter of it."""
-    rng = np.random.default_rng(1)
+    rng = default_rng(1)
     rates = rng.dirichlet(np.full(5, 30.0), size=10)
     table = np.array([rng.multinomial(2000, each) for each in rates], dtype=float).T
     region = region_of(table, 0.95)

@@ -10,6 +10,8 @@ import numpy as np
 import onnxruntime
 import pandas as pd
 import pytest
+from numpy.random import default_rng
+from refusals import raises_file_error, raises_input_error
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -26,7 +28,7 @@ def table(count, seed=0):
     """Numbers, times, texts, mixtures and missing values; the sex depends on the age, and so does
     the truth.
     """
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     frame = pd.DataFrame(
         {
             "age": rng.integers(18, 80, count),
@@ -105,7 +107,7 @@ CLASSIFIERS = {
 @pytest.mark.parametrize("budget", [0.0, 0.01])
 def test_any_classifier_that_skl2onnx_knows_has_a_graph(name, budget):
     """Three guesses, three groups, an array; rules that draw, too."""
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     seen = rng.integers(0, 4, size=(240, 3)).astype(float)
     truth, group = (rng.integers(0, 2, 240) + (seen[:, k] > 2) for k in (0, 1))
     first, second = CLASSIFIERS[name]
@@ -142,7 +144,7 @@ def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(fitted, mon
     private = ds.PrivateClassifier(
         Rough(max_iter=2), LogisticRegression(), budget=0.1, calibration=0, random_state=0
     )
-    with pytest.raises(ds.InputError, match=r"^.*Rough .*ONNX"):
+    with pytest.raises(ds.InputError, match=r"Rough .*ONNX"):
         private.fit(numbers, truth, sensitive_features=sex).to_onnx(numbers)
     mixed = ds.PrivateClassifier(
         RandomForestClassifier(2), budget=0.1, calibration=0, random_state=0
@@ -150,10 +152,10 @@ def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(fitted, mon
     with pytest.raises(ds.InputError, match="ONNX"):
         mixed.fit(numbers, truth, sensitive_features=sex).to_onnx(numbers)
     taken = numbers.rename(columns={"age": "guess"})
-    with pytest.raises(ds.InputError, match="'guess'"):
+    with raises_input_error("'guess'"):
         private.fit(taken, truth, sensitive_features=sex).to_onnx(taken)
     monkeypatch.setattr(graph, "LEAST", 0.3)
-    with pytest.raises(ds.InputError, match=r"of y .*of 800"):
+    with raises_input_error(r"of y .*of 800"):
         fitted[0].to_onnx(fitted[1])
 
 
@@ -186,7 +188,7 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(kind, fitte
     new = table(400, seed=2)[0]
     new.loc[:20, "job"] = "astronaut"
     if kind == "array":
-        rng = np.random.default_rng(0)
+        rng = default_rng(0)
         frame = rng.choice(np.array([0.0, 0.1, 2.5, np.nan]), size=(300, 3))
         new = rng.choice(np.array([0.0, -0.0, 0.1, 1e300, np.nan]), size=(400, 3))
         group = rng.integers(0, 2, 300)
@@ -220,34 +222,28 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(kind, fitte
             assert (private.predict(new.astype({"age": "Int64", "job": "category"})) == said).all()
         else:
             assert (deployed.predict(np.asfortranarray(new + 0.0)) == said).all()
-            with pytest.raises(ds.InputError, match=r"\[people, 3\]"):
+            with raises_input_error(r"\[people, 3\]"):
                 deployed.predict({"a": new[:, 0], "b": new[:, 1], "c": new[:, 2]})
     finally:
         private.rule_ = kept
 
 
 @pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        (
-            lambda place: (place / "model.onnx").write_bytes(b"other"),
-            "not the one that the rule was made with",
+    "complaint, change",
+    {
+        "not the one": lambda place: (place / "model.onnx").write_bytes(b"other"),
+        "model.onnx": lambda place: (place / "model.onnx").unlink(),
+        "not a rule for people": lambda place: (place / "rule.json").write_text("{}"),
+        "checksum": lambda place: (place / "rule.json").write_text(
+            (place / "rule.json").read_text().replace("0.05", "0.5")
         ),
-        (lambda place: (place / "model.onnx").unlink(), "model.onnx"),
-        (lambda place: (place / "rule.json").write_text("{}"), "not a rule for people"),
-        (
-            lambda place: (place / "rule.json").write_text(
-                (place / "rule.json").read_text().replace("0.05", "0.5")
-            ),
-            "checksum",
-        ),
-    ],
+    }.items(),
 )
 def test_a_folder_that_was_changed_is_refused(folder, tmp_path, change, complaint):
     for name in ("rule.json", "model.onnx"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     change(tmp_path)
-    with pytest.raises(ds.FileError, match=complaint):
+    with raises_file_error(complaint):
         ds.DeployedRule.load(tmp_path, f"{folder}.key")
 
 
@@ -259,18 +255,11 @@ def test_people_that_the_rule_cannot_read_are_refused_in_a_sentence(folder, tmp_
         (frame.assign(age="old"), "column 'age' held numbers"),
         (np.ones((5, 8)), "columns by name"),
     ):
-        with pytest.raises(ds.InputError, match=complaint):
+        with raises_input_error(complaint):
             deployed.predict(people, ids=np.arange(5))
-    with pytest.raises(ds.FileError, match="nowhere"):
+    with raises_file_error("nowhere"):
         ds.DeployedRule.load(tmp_path / "nowhere")
     assert deployed.predict(frame.iloc[:0], ids=[]).shape == (0,)
-
-
-def test_a_folder_is_replaced_only_if_it_was_made_here(fitted, tmp_path):
-    (tmp_path / "rule.json").write_text("mine")
-    with pytest.raises(ds.FileError, match=r"rule\.json"):
-        fitted[0].save(tmp_path, fitted[1])
-    assert (tmp_path / "rule.json").read_text() == "mine"
 
 
 def test_the_key_is_a_file_of_its_own_that_only_its_owner_reads(folder, fitted, tmp_path):
@@ -281,7 +270,7 @@ def test_the_key_is_a_file_of_its_own_that_only_its_owner_reads(folder, fitted, 
     place = tmp_path / "rule"
     other = tmp_path / "rule.key"
     other.write_text("0" * 32)
-    with pytest.raises(ds.FileError, match=r"rule\.key may hold the key of another rule.*--force"):
+    with raises_file_error(r"rule\.key may hold the key of another rule.*--force"):
         private.save(place, frame)
     assert not place.exists()
     assert other.read_text() == "0" * 32
@@ -306,7 +295,7 @@ def test_a_lottery_needs_ids(fitted, tmp_path):
         deployed = ds.DeployedRule.load(tmp_path / "rule")
         assert len({*deployed.predict_proba(near)[:, 0]}) == 1
         for ask in (deployed.predict, deployed.decide):
-            with pytest.raises(ds.InputError, match=r"near-duplicates.*give ids="):
+            with raises_input_error(r"near-duplicates.*give ids="):
                 ask(near)
         with pytest.warns(UserWarning, match=r"near-duplicates.*give ids="):
             guesses = private.predict(near)
@@ -325,9 +314,9 @@ def test_without_a_key_a_rule_that_draws_is_refused(folder, fitted, tmp_path):
     with pytest.warns(UserWarning, match=r"signature of .* was not checked"):
         deployed = ds.DeployedRule.load(tmp_path)
     frame = table(40, seed=3)[0]
-    with pytest.raises(ds.InputError, match=r"draws guesses .*set DISCREET_KEY"):
+    with raises_input_error(r"draws guesses .*set DISCREET_KEY"):
         deployed.predict(frame, ids=np.arange(40))
-    assert deployed.predict(frame, fresh=np.random.default_rng(0)).size == 40
+    assert deployed.predict(frame, fresh=default_rng(0)).size == 40
     assert (deployed.predict_proba(frame) == fitted[0].predict_proba(frame)).all()
 
 

@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 from discreet.people.differences import difference_limit, largest_difference
 
 
-@pytest.mark.parametrize(("people", "level"), [((9, 9), 0.05), ((5, 14), 0.2), ((11, 3), 0.1)])
+@pytest.mark.parametrize("people, level", [((9, 9), 0.05), ((5, 14), 0.2), ((11, 3), 0.1)])
 def test_the_limit_lies_below_no_difference_with_more_than_its_level(people, level):
     """By the exact chance of every table, for rates on a grid."""
     people = np.array(people, dtype=float)
@@ -38,7 +38,7 @@ def test_the_limit_grows_with_the_first_count_and_falls_with_the_second():
 
 
 @pytest.mark.parametrize(
-    ("people", "rates", "longer"),
+    "people, rates, longer",
     [((500, 500), (0.21, 0.13), 1.06), ((2000, 2000), (0.21, 0.13), 1.04),
      ((2000, 900), (0.05, 0.03), 1.06), ((30_000, 20_000), (0.5, 0.5), 1.04)],
 )  # fmt: skip

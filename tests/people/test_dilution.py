@@ -2,13 +2,13 @@
 budget.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
 from random_laws import random_columns
+from strategies import seeds
 
 from discreet.measures.g_leakage import GLeakage
 from discreet.measures.measure import Scope
@@ -23,14 +23,14 @@ NAMES = [
 ]
 
 
-def mixed(rates: np.ndarray, share: float, guess: int) -> np.ndarray:
+def mixed(rates, share, guess):
     return (1.0 - share) * rates + share * np.eye(len(rates))[guess][:, None]
 
 
-@given(st.sampled_from([*NAMES, "g-leakage"]), st.integers(0, 2**32 - 1), st.floats(0.01, 0.99))
+@given(st.sampled_from([*NAMES, "g-leakage"]), seeds, st.floats(0.01, 0.99))
 def test_a_diluted_rule_keeps_the_budget(name, seed, part):
     """By every measure, whatever the law, the budget and the constant guess."""
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     m, n = rng.integers(2, 5, size=2)
     groups = 2 if name == "conditional-mutual-information" else 1
     rates = random_columns(rng, m, n * groups, rng.choice([0.3, 1.0, 5.0]))
@@ -52,7 +52,7 @@ def test_a_rule_within_its_budget_is_not_diluted():
     assert measure_of("maximal-leakage").dilution(np.inf, 0.1) == 1.0
 
 
-def evaluation(table: np.ndarray, name: str) -> Evaluation:
+def evaluation(table, name):
     m, n = table.shape
     by_truth = np.stack([0.5 * table, 0.5 * table])
     losses = 1.0 - np.eye(2, m)
@@ -99,23 +99,23 @@ def test_no_share_of_one_guess_hides_what_another_says():
 
 
 @pytest.mark.parametrize(
-    ("name", "budget", "draws"),
+    "name, budget, draws",
     [
-        ("parity-difference", 0.05, 1000),
-        ("mutual-information", 0.004, 60),
-        ("local-differential-privacy", 0.2, 50),
-        ("max-lift", 0.1, 25),
+        ("parity-difference", 0.05, 200),
+        ("mutual-information", 0.004, 20),
+        ("local-differential-privacy", 0.2, 10),
+        ("max-lift", 0.1, 10),
     ],
 )
 def test_a_promise_by_dilution_is_broken_no_more_often_than_it_says(name, budget, draws):
     """Whatever rule is tried: of all tables at most 5 % are given too small a share."""
     measure = measure_of(name)
-    rates = np.array([[0.5, 0.4, 0.45], [0.3, 0.35, 0.3], [0.2, 0.25, 0.25]])
-    shares = np.array([0.5, 0.3, 0.2])
+    rates = np.array([[0.5, 0.35], [0.5, 0.65]])
+    shares = np.array([0.6, 0.4])
     own = measure.scope is Scope.POSTERIOR
-    towards = rates @ shares if own else np.array([1.0, 0.0, 0.0])
-    rng = np.random.default_rng(3)
-    tables = rng.multinomial(700, (rates * shares).ravel(), size=draws).reshape(-1, 3, 3) * 1.0
+    towards = rates @ shares if own else np.array([1.0, 0.0])
+    rng = default_rng(3)
+    tables = rng.multinomial(700, (rates * shares).ravel(), size=draws).reshape(-1, 2, 2) * 1.0
     assert leakage_of(measure, rates, shares) > budget
     broken = 0
     for table in tables:

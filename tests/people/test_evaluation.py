@@ -6,8 +6,12 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from evaluating import evaluated
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
+from refusals import raises_input_error
+from strategies import seeds
 
 import discreet as ds
 from discreet.measures.registry import measure_of
@@ -26,7 +30,7 @@ def people(seed=0):
     """Groups "a" and "b", truths "no" and "yes", and guesses that are right four
     times out of five.
     """
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     group = rng.choice(["a", "b"], PEOPLE, p=[0.7, 0.3])
     truth = np.where(rng.random(PEOPLE) < np.where(group == "a", 0.2, 0.5), "yes", "no")
     other = np.where(truth == "yes", "no", "yes")
@@ -35,7 +39,7 @@ def people(seed=0):
 
 def test_an_evaluation_counts_what_the_table_says():
     group, truth, guess = people()
-    found = ds.evaluate(guess, None, truth, sensitive_features=group)
+    found = evaluated(guess, truth, group)
     assert found.guesses == ("no", "yes")
     assert found.groups == ("a", "b")
     counts = [
@@ -57,9 +61,7 @@ def test_an_evaluation_counts_what_the_table_says():
 
 def test_equalized_odds_are_what_the_guess_says_to_who_knows_the_truth():
     group, truth, guess = people()
-    found = ds.evaluate(
-        guess, None, truth, sensitive_features=group, measure="conditional-mutual-information"
-    )
+    found = evaluated(guess, truth, group, measure="conditional-mutual-information")
     joint = np.array(
         [
             [
@@ -87,40 +89,28 @@ def test_equalized_odds_are_what_the_guess_says_to_who_knows_the_truth():
     assert found.given["no"].error.estimate == pytest.approx(joint[0, :, 1].sum() / joint[0].sum())
     assert sum(each.people for each in found.given.values()) == PEOPLE
     unfair = np.where((truth == "yes") & (group == "b"), "no", guess)
-    assert (
-        ds.evaluate(unfair, None, truth, sensitive_features=group)
-        .given["yes"]
-        .leakages["parity-difference"]
-        .low
-        > 0.7
-    )
-    lone = ds.evaluate(
-        guess, None, np.full(PEOPLE, "no"), sensitive_features=group, measure=found.measure
-    )
+    assert evaluated(unfair, truth, group).given["yes"].leakages["parity-difference"].low > 0.7
+    lone = evaluated(guess, np.full(PEOPLE, "no"), group, measure=found.measure)
     assert list(lone.given) == ["no"]
     # The other guess is a truth that some people may have.
     assert lone.leakage.high > lone.given["no"].leakage.high
 
 
 def test_every_sensitive_column_is_evaluated_alone_too():
-    pandas = pytest.importorskip("pandas")
     group, truth, guess = people()
-    other = np.random.default_rng(5).choice(["x", "y", "z"], PEOPLE)
-    frame = pandas.DataFrame({"group": group, "other": other, "same": "all"})
-    found = ds.evaluate(guess, None, truth, sensitive_features=frame)
+    other = default_rng(5).choice(["x", "y", "z"], PEOPLE)
+    frame = pd.DataFrame({"group": group, "other": other, "same": "all"})
+    found = evaluated(guess, truth, frame)
     assert list(found.secrets) == ["group", "other"]
-    alone = ds.evaluate(guess, None, truth, sensitive_features=group)
-    assert found.secrets["group"].to_dict() == alone.to_dict()
+    alone = evaluated(guess, truth, group)
+    assert found.secrets["group"].table.tolist() == alone.table.tolist()
     assert found.secrets["other"].leakage.high < 0.006 < found.leakage.high
     assert found.error == found.secrets["other"].error
     assert found.holds({"group": 0.2, "other": 0.006})
     assert not found.holds({"group": 0.003, "other": 0.006})
-    with pytest.raises(ds.InputError, match=r"'sex'.*'group', 'other'"):
+    with raises_input_error(r"'sex'.*'group', 'other'"):
         found.holds({"sex": 0.1})
-    assert list(found.to_dict()["secrets"]) == ["group", "other"]
-    named = ds.evaluate(
-        guess, None, truth, sensitive_features=frame[["group", "other"]], group_labels=[("c", "x")]
-    )
+    named = evaluated(guess, truth, frame[["group", "other"]], group_labels=[("c", "x")])
     assert named.secrets["group"].groups == ("c", "a", "b")
 
 
@@ -153,9 +143,9 @@ def test_a_rule_is_asked_and_one_that_guesses_alike_leaks_nothing():
 
 def test_equal_guesses_do_not_prove_that_a_rule_never_guesses_otherwise():
     groups = ["f", "m"] * 10
-    seen = ds.evaluate(["a"] * 20, None, ["a"] * 20, sensitive_features=groups)
+    seen = evaluated(["a"] * 20, ["a"] * 20, groups)
     assert seen.guesses == ("a", OTHER)
-    other = ds.evaluate(["a"] * 20, None, ["a"] * 20, sensitive_features=groups, labels=["a", "b"])
+    other = evaluated(["a"] * 20, ["a"] * 20, groups, labels=["a", "b"])
     assert [str(limits) for limits in seen.leakages.values()] == [
         str(limits) for limits in other.leakages.values()
     ]
@@ -163,9 +153,9 @@ def test_equal_guesses_do_not_prove_that_a_rule_never_guesses_otherwise():
         assert limits.low == limits.estimate == 0.0 < limits.high
     assert not seen.holds(0.01)
     assert (seen.error.estimate, seen.error.high) == (0.0, pytest.approx(0.168, abs=5e-4))
-    many = ds.evaluate(["a"] * 20_000, None, ["a"] * 20_000, sensitive_features=groups * 1000)
+    many = evaluated(["a"] * 20_000, ["a"] * 20_000, groups * 1000)
     assert many.holds(0.01)
-    known = ds.evaluate(["a"] * 20, None, ["a"] * 20, sensitive_features=groups, labels=["a"])
+    known = evaluated(["a"] * 20, ["a"] * 20, groups, labels=["a"])
     assert known.guesses == ("a",)
     assert (known.leakage.low, known.leakage.high, known.at_most) == (0.0, 0.0, 0.0)
 
@@ -181,26 +171,23 @@ def test_a_rule_that_draws_is_asked_for_its_probabilities():
         key="00" * 16,
     ).rule
     told = ds.evaluate(rule, (seen, seen), truth, sensitive_features=group, soft=True)
-    stated = ds.evaluate(
-        rule.predict_proba(seen, seen), None, truth, sensitive_features=group, labels=["no", "yes"]
-    )
-    assert told.to_dict() == stated.to_dict()
+    stated = evaluated(rule.predict_proba(seen, seen), truth, group, labels=["no", "yes"])
+    assert told.table.tolist() == stated.table.tolist()
+    assert told.error == stated.error
     assert not told.counted
     constant = constant_rule(
         1, Labels.of(["no", "yes"], ["a", "b"], None, 1.0 - np.eye(2), 2), "00" * 16
     )
     sure = ds.evaluate(constant, (seen, seen), truth, sensitive_features=group, soft=True)
     assert (sure.guesses[0], sure.at_most) == ("yes", 0.0)
-    with pytest.raises(ds.InputError, match="predict_proba"):
+    with raises_input_error("predict_proba"):
         ds.evaluate(Constant(), seen, truth, sensitive_features=group, soft=True)
 
 
 def test_gains_about_combinations_are_none_about_a_column():
     group, truth, guess = people()
     both = np.column_stack([group, truth])
-    found = ds.evaluate(
-        guess, None, truth, sensitive_features=both, measure="g-leakage:gain=[[1,0,0,0],[0,1,1,1]]"
-    )
+    found = evaluated(guess, truth, both, measure="g-leakage:gain=[[1,0,0,0],[0,1,1,1]]")
     assert [str(each.measure) for each in found.secrets.values()] == ["mutual-information"] * 2
     json.dumps(found.to_dict(), allow_nan=False)
 
@@ -208,7 +195,7 @@ def test_gains_about_combinations_are_none_about_a_column():
 def test_a_loss_matrix_takes_the_place_of_errors():
     group, truth, guess = people()
     costs = [[0.0, 1.0], [5.0, 0.0]]  # truth no, yes
-    found = ds.evaluate(guess, None, truth, sensitive_features=group, loss_matrix=costs)
+    found = evaluated(guess, truth, group, loss_matrix=costs)
     mean = ((truth == "no") & (guess == "yes")).mean() + 5.0 * (
         (truth == "yes") & (guess == "no")
     ).mean()
@@ -217,29 +204,28 @@ def test_a_loss_matrix_takes_the_place_of_errors():
 
 
 def test_groups_of_several_columns_and_missing_values():
-    pandas = pytest.importorskip("pandas")
-    rng = np.random.default_rng(1)
-    frame = pandas.DataFrame(
+    rng = default_rng(1)
+    frame = pd.DataFrame(
         {
-            "sex": pandas.array(rng.choice(["f", "m"], PEOPLE), dtype="string"),
-            "old": pandas.array(rng.choice([True, False], PEOPLE), dtype="boolean"),
+            "sex": pd.array(rng.choice(["f", "m"], PEOPLE), dtype="string"),
+            "old": pd.array(rng.choice([True, False], PEOPLE), dtype="boolean"),
         }
     )
-    frame.loc[:99, "sex"] = pandas.NA
+    frame.loc[:99, "sex"] = pd.NA
     guess = rng.integers(0, 2, PEOPLE)
-    found = ds.evaluate(guess, None, guess, sensitive_features=frame)
+    found = evaluated(guess, guess, frame)
     assert set(found.groups) == {(sex, old) for sex in ("f", "m", None) for old in (True, False)}
     assert found.error.estimate == 0.0
-    one = ds.evaluate(guess.tolist(), None, pandas.Series(guess), sensitive_features=frame[["sex"]])
+    one = evaluated(guess.tolist(), pd.Series(guess), frame[["sex"]])
     assert set(one.groups) == {"f", "m", None}
-    array = ds.evaluate(guess, None, guess, sensitive_features=np.column_stack([guess, guess]))
+    array = evaluated(guess, guess, np.column_stack([guess, guess]))
     assert array.groups == ((0, 0), (1, 1))
     assert array.to_dict()["groups"] == ["0, 0", "1, 1"]
 
 
 def test_the_sentences_say_for_whom_and_how_surely():
     group, truth, guess = people()
-    found = ds.evaluate(guess, None, truth, sensitive_features=group)
+    found = evaluated(guess, truth, group)
     assert found.statement(1.0).startswith("holds for people, 95 %: the guess leaks at most ")
     assert found.statement(found.leakage.estimate).startswith("not shown for people, 95 %: ")
     assert found.statement(1e-6).startswith("broken for people, 95 %: the guess leaks at least ")
@@ -251,18 +237,17 @@ def test_the_sentences_say_for_whom_and_how_surely():
 
 def test_a_group_that_no_one_here_belongs_to_widens_the_limits():
     group, truth, guess = people()
-    seen = ds.evaluate(guess, None, truth, sensitive_features=group)
-    more = ds.evaluate(guess, None, truth, sensitive_features=group, group_labels=["c", "b", "a"])
+    seen = evaluated(guess, truth, group)
+    more = evaluated(guess, truth, group, group_labels=["c", "b", "a"])
     assert more.groups == ("c", "b", "a")
     assert more.table[:, 0].tolist() == [0.0, 0.0]
     assert more.leakage.estimate == pytest.approx(seen.leakage.estimate)
     assert more.leakage.high > seen.leakage.high
     assert more.rates["c"]["yes"].high == 1.0
-    alone = ds.evaluate(
+    alone = evaluated(
         guess[:1],
-        None,
         truth[:1],
-        sensitive_features=group[:1],
+        group[:1],
         group_labels=["a", "b"],
         labels=["no", "yes"],
     )
@@ -270,61 +255,47 @@ def test_a_group_that_no_one_here_belongs_to_widens_the_limits():
 
 
 @pytest.mark.parametrize(
-    ("changed", "complaint"),
-    [
-        ({"y": None}, "y is missing"),
-        ({"sensitive_features": None}, "sensitive_features is missing"),
-        ({"sensitive_features": ["a"] * 3}, "3 .*sensitive_features.* 4000 of y"),
-        ({"sensitive_features": "sex"}, "each person"),
-        ({"sensitive_features": [[1]] * PEOPLE}, "cannot be compared"),
-        ({"sensitive_features": ["a"] * PEOPLE}, "4000 .*one group"),
-        ({"confidence": 1.0}, "confidence is 1.0"),
-        ({"rule_or_predictions": np.full((PEOPLE, 3), 1 / 3)}, "3 .* 2"),
-        ({"rule_or_predictions": np.full((PEOPLE, 2), 0.3)}, "sums to 0.6"),
-        ({"rule_or_predictions": np.zeros((2, 2, 2))}, r"shape \[2, 2, 2\]"),
-    ],
+    "complaint, changed",
+    {
+        "y is missing": {"y": None},
+        "sensitive_features is missing": {"sensitive_features": None},
+        "3 .*sensitive_features.* 4000 of y": {"sensitive_features": ["a"] * 3},
+        "each person": {"sensitive_features": "sex"},
+        "cannot be compared": {"sensitive_features": [[1]] * PEOPLE},
+        "4000 .*one group": {"sensitive_features": ["a"] * PEOPLE},
+        "confidence is 1.0": {"confidence": 1.0},
+        "3 .* 2": {"rule_or_predictions": np.full((PEOPLE, 3), 1 / 3)},
+        "sums to 0.6": {"rule_or_predictions": np.full((PEOPLE, 2), 0.3)},
+        r"shape \[2, 2, 2\]": {"rule_or_predictions": np.zeros((2, 2, 2))},
+    }.items(),
 )
 def test_what_cannot_be_evaluated_is_refused_in_a_sentence(changed, complaint):
     group, truth, guess = people()
     given = {"rule_or_predictions": guess, "y": truth, "sensitive_features": group, **changed}
-    with pytest.raises(ds.InputError, match=complaint):
+    with raises_input_error(complaint):
         ds.evaluate(given.pop("rule_or_predictions"), None, given.pop("y"), **given)
 
 
 def test_a_cohort_is_known_exactly():
     group, guess = ["f"] * 10 + ["m"] * 10, [*"a" * 6, *"b" * 4, *"a" * 3, *"b" * 7]
-    found = ds.evaluate(guess, None, guess, sensitive_features=group, measure="parity-difference")
+    found = evaluated(guess, guess, group, measure="parity-difference")
     told = "20 people: their guesses leak 0.3 of parity-difference"
     assert told in found.cohort_statement()
     assert ", within the budget of 0.3, and err 0;" in found.cohort_statement(0.3 + 1e-9)
     assert ", more than the budget of 0.2, and err 0;" in found.cohort_statement(0.2)
-    soft = ds.evaluate(
+    soft = evaluated(
         np.array([[0.6, 0.4]] * 10 + [[0.3, 0.7]] * 10),
-        None,
         guess,
-        sensitive_features=group,
+        group,
         measure="parity-difference",
     )
     assert "on average over its coins" in soft.cohort_statement()
     assert " leak 0.3 of" in soft.cohort_statement()
 
 
-def test_coins_of_people_are_passed_to_the_rule():
-    class Drawing:
-        possible_guesses = ("a", "b")
-
-        def predict(self, table, ids):
-            return np.where(np.asarray(ids) % 2, "a", "b")
-
-    found = ds.evaluate(
-        Drawing(), np.zeros(20), ["a"] * 20, sensitive_features=["f", "m"] * 10, ids=range(20)
-    )
-    assert found.table.tolist() == [[0.0, 10.0], [10.0, 0.0]]
-
-
 @pytest.mark.parametrize("name", ["mutual-information", "conditional-mutual-information"])
 def test_asymptotic_limits_cover_as_often_as_they_say_and_are_near_the_statistical_limit(name):
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     groups = 2 if name.startswith("conditional") else 1
     covered = 0
     draws = 400
@@ -341,22 +312,18 @@ def test_asymptotic_limits_cover_as_often_as_they_say_and_are_near_the_statistic
     independent = 2000 * np.outer([0.5, 0.3, 0.2], [0.5 / groups] * 2 * groups)
     limit = measure.asymptotic_level(np.stack(np.split(independent, groups, axis=1)), 0.05)
     assert limit * 2000 == pytest.approx({1: 3.17, 2: 3.9}[groups], rel=0.02)
-    with pytest.raises(ds.InputError, match="ask for the exact promise"):
+    with raises_input_error("ask for the exact promise"):
         measure_of("chi-square").asymptotic_level(independent[None], 0.05)
 
 
 def test_an_asymptotic_limit_says_so_and_gives_way_where_people_are_few():
     group = np.repeat(["f", "m"], 300)
     guess = np.where(np.arange(600) % 5 < np.repeat([2, 3], 300), "a", "b")
-    exact, near = (
-        ds.evaluate(guess, None, guess, sensitive_features=group, asymptotic=each)
-        for each in (False, True)
-    )
+    exact, near = (evaluated(guess, guess, group, asymptotic=each) for each in (False, True))
     assert near.at_most < exact.at_most
     assert near.statement(0.1).startswith("holds for people, 95 %, asymptotically: ")
     few = [
-        ds.evaluate(guess[::60], None, guess[::60], sensitive_features=group[::60], asymptotic=each)
-        for each in (False, True)
+        evaluated(guess[::60], guess[::60], group[::60], asymptotic=each) for each in (False, True)
     ]
     assert few[0].at_most == few[1].at_most
 
@@ -373,7 +340,7 @@ def counted(table, **more):
             sexes += [group] * count
             guesses += [guess] * count
     truth = ["no", "yes"] * (len(sexes) // 2)
-    return ds.evaluate(guesses, None, truth, sensitive_features=sexes, **more)
+    return evaluated(guesses, truth, sexes, **more)
 
 
 def test_a_file_states_no_count_of_fewer_than_five_people():
@@ -410,12 +377,12 @@ def test_a_file_states_what_is_about_more_people():
 
 
 def test_few_people_of_a_combination_do_not_follow_from_the_columns_alone():
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     sexes, ages = rng.choice(["f", "m"], 400), rng.choice(["old", "young"], 400)
     guesses = np.where(rng.random(400) < 0.5, "no", "yes")
     guesses[(sexes == "f") & (ages == "old")] = "no"
     hidden = pd.DataFrame({"sex": sexes, "age": ages})
-    found = ds.evaluate(guesses, None, guesses, sensitive_features=hidden)
+    found = evaluated(guesses, guesses, hidden)
     record = published(found)
     assert sum(count is None for row in record["table"] for count in row) == 1
     for name in ("sex", "age"):
@@ -439,7 +406,7 @@ def test_impact_ratios_are_those_of_selection_rates():
     guess = np.concatenate(
         [np.arange(size) < hits for size, hits in ((200, 100), (300, 60), (500, 250))]
     )
-    found = ds.evaluate(guess, None, guess, sensitive_features=group)
+    found = evaluated(guess, guess, group)
     ratios = {name: row[True] for name, row in found.impact_ratios.items()}
     assert [each.estimate for each in ratios.values()] == [1.0, pytest.approx(0.4), 1.0]
     rates = {name: row[True] for name, row in found.rates.items()}
@@ -453,7 +420,7 @@ def test_impact_ratios_are_those_of_selection_rates():
 
 @given(
     st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=2, max_size=4),
-    st.integers(0, 2**32 - 1),
+    seeds,
 )
 def test_impact_ratios_lie_between_their_limits_for_all_rates_in_the_intervals(counts, seed):
     table = np.array(counts, dtype=float).T
@@ -462,9 +429,9 @@ def test_impact_ratios_lie_between_their_limits_for_all_rates_in_the_intervals(c
     if group.size == 0:
         return
     known = {"labels": [0, 1], "group_labels": list(range(len(counts)))}
-    found = ds.evaluate(guess, None, guess, sensitive_features=group, **known)
+    found = evaluated(guess, guess, group, **known)
     region = found.region
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     for trial in range(10):
         ends = rng.random(region.low.shape[1])
         if trial % 2:

@@ -2,12 +2,11 @@
 table has all of the level.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np
 import pytest
+from numpy.random import default_rng
 
 import discreet as ds
 from discreet.measures.registry import measure_of
@@ -19,10 +18,10 @@ PAIRS = ("parity-difference", "local-differential-privacy")
 
 
 @pytest.mark.parametrize("name", PAIRS)
-@pytest.mark.parametrize(("m", "n"), [(2, 2), (2, 5), (4, 3)])
+@pytest.mark.parametrize("m, n", [(2, 2), (2, 5), (4, 3)])
 def test_a_limit_is_the_largest_of_those_of_each_guess_and_each_two_groups(name, m, n):
     measure = measure_of(name)
-    rng = np.random.default_rng([m, n])
+    rng = default_rng([m, n])
     table = rng.multinomial(900, rng.dirichlet(np.ones(m * n))).reshape(m, n) * 1.0
     people = table.sum(axis=0)
     each = [
@@ -41,11 +40,11 @@ def test_a_limit_lies_below_the_truth_no_more_often_than_it_says(name, counted):
     rates = np.array([[0.5, 0.4, 0.3], [0.3, 0.4, 0.4], [0.2, 0.2, 0.3]])
     shares = np.array([0.4, 0.3, 0.3])
     truth = leakage_of(measure, rates, shares)
-    rng = np.random.default_rng(4)
-    tables = rng.multinomial(400, (rates * shares).ravel(), size=300).reshape(-1, 3, 3) * 1.0
+    rng = default_rng(4)
+    tables = rng.multinomial(400, (rates * shares).ravel(), size=80).reshape(-1, 3, 3) * 1.0
     missed = sum(upper_limit(measure, table, 0.8, counted) < truth for table in tables)
     # So few once in a thousand times, if limits failed with probability 0.2.
-    assert missed <= 300 * 0.2 + 3.1 * (300 * 0.2 * 0.8) ** 0.5
+    assert missed <= 80 * 0.2 + 3.1 * (80 * 0.2 * 0.8) ** 0.5
 
 
 def test_the_difference_of_equalized_odds_lies_above_its_limit_no_more_often_than_it_says():
@@ -54,9 +53,9 @@ def test_the_difference_of_equalized_odds_lies_above_its_limit_no_more_often_tha
     groups = np.array([[0.3, 0.2], [0.25, 0.25]])  # truth, group
     truth = np.abs(rates[..., 0] - rates[..., 1]).max()
     law = rates * groups[:, None, :]
-    rng = np.random.default_rng(4)
+    rng = default_rng(4)
     missed = 0
-    for table in rng.multinomial(400, law.ravel(), size=300).reshape(-1, 2, 2, 2):
+    for table in rng.multinomial(400, law.ravel(), size=80).reshape(-1, 2, 2, 2):
         cells = np.repeat(np.indices((2, 2, 2)).reshape(3, -1), table.ravel(), axis=1)
         found = ds.evaluate(
             cells[1],
@@ -72,7 +71,7 @@ def test_the_difference_of_equalized_odds_lies_above_its_limit_no_more_often_tha
         assert found.at_most == max(each.at_most for each in found.given.values())
         assert found.leakage.low <= found.leakage.estimate <= found.leakage.high
         missed += found.at_most < truth
-    assert missed <= 300 * 0.2 + 3.1 * (300 * 0.2 * 0.8) ** 0.5
+    assert missed <= 80 * 0.2 + 3.1 * (80 * 0.2 * 0.8) ** 0.5
 
 
 @pytest.mark.parametrize("name", [*PAIRS, "max-lift", "maximal-leakage"])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sklearn
+from refusals import raises_input_error
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -51,5 +52,5 @@ def test_each_sensitive_column_may_have_a_budget():
 
 
 def test_without_metadata_routing_it_says_what_to_do():
-    with pytest.raises(ds.InputError, match="enable_metadata_routing"):
+    with raises_input_error("enable_metadata_routing"):
         ds.leakage_scorer(0.05)

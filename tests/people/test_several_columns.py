@@ -5,28 +5,27 @@ saved.
 import json
 
 import numpy as np
+import pandas
 import pytest
+from evaluating import evaluated
+from numpy.random import default_rng
+from refusals import raises_input_error
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 
 import discreet as ds
 from discreet.measures.registry import measure_of
 from discreet.people.design import people_problem
 from discreet.problems.constraint import LeakageBudget
 
-pytest.importorskip("sklearn", reason="the extra `people` is not installed")
-
-import pandas
-from sklearn import config_context
-from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.naive_bayes import GaussianNB
-
 MUTUAL = measure_of("mutual-information")
 
 
 def population(people, seed=0):
     """Sex and region hang on one column of X each, and what is guessed on both."""
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     table = rng.normal(size=(people, 3))
     sex = np.where(rng.random(people) < 1 / (1 + np.exp(-1.5 * table[:, 0])), "m", "f")
     region = np.array(["east", "north", "west"])[
@@ -38,6 +37,10 @@ def population(people, seed=0):
 
 def classifier(**given):
     return ds.PrivateClassifier(GaussianNB(), GaussianNB(), random_state=0, **given)
+
+
+def fit(table, truth, hidden, **given):
+    return classifier(**given).fit(table, truth, sensitive_features=hidden)
 
 
 BUDGETS = {"sex": 0.02, "region": 0.25}
@@ -72,7 +75,7 @@ def test_each_budget_is_kept_for_people_by_its_own_measure(fitted):
     assert fitted.design_.solution.status is ds.Status.CERTIFIED
     others, wanted, theirs = population(20000, seed=1)
     guesses = fitted.predict(others, ids=np.arange(20000))
-    found = ds.evaluate(guesses, None, wanted, sensitive_features=theirs, measure=MEASURES)
+    found = evaluated(guesses, wanted, theirs, measure=MEASURES)
     assert found.holds(BUDGETS)
     assert found.secrets["sex"].leakage.estimate < 0.02
     assert found.secrets["region"].measure == measure_of("total-variation")
@@ -84,9 +87,7 @@ def test_the_design_is_the_optimum_of_the_problem_of_several_secrets():
     rule beats.
     """
     table, truth, hidden = population(600)
-    private = classifier(fraction={"sex": 0.2, "region": 0.5}, calibration=0).fit(
-        table, truth, sensitive_features=hidden
-    )
+    private = fit(table, truth, hidden, fraction={"sex": 0.2, "region": 0.5}, calibration=0)
     model = private.model_
     assert private.limit_["sex"].amount == pytest.approx(0.2 * model.bayes_leakages[0])
     direct = ds.solve(model.with_budget([each.amount for each in private.limit_.values()]))
@@ -100,9 +101,8 @@ def test_the_design_is_the_optimum_of_the_problem_of_several_secrets():
 def test_equalized_odds_may_be_asked_for_one_column_and_parity_for_another():
     table, truth, hidden = population(1500)
     measure = {"sex": "conditional-mutual-information", "region": "parity-difference"}
-    private = classifier(budget={"sex": 0.05, "region": 0.3}, measure=measure).fit(
-        table, truth, sensitive_features=hidden
-    )
+    hidden = hidden.replace("north", "east")  # limits for two groups take less time
+    private = fit(table, truth, hidden, budget={"sex": 0.05, "region": 0.3}, measure=measure)
     assert private.rule_.groups[:2] == (("sex", "no", "f"), ("sex", "no", "m"))
     assert private.evaluation_.secrets["sex"].measure.conditional
     tried = private.promise_.tried
@@ -113,7 +113,7 @@ def test_equalized_odds_may_be_asked_for_one_column_and_parity_for_another():
 
 def test_a_number_is_about_all_columns_together_and_a_mapping_about_each():
     table, truth, hidden = population(800)
-    together = classifier(budget=0.05, calibration=0).fit(table, truth, sensitive_features=hidden)
+    together = fit(table, truth, hidden, budget=0.05, calibration=0)
     assert len(together.rule_.groups) == 6
     assert together.secrets_ == {}
     each = classifier(budget=0.05, measure={"sex": "mutual-information"}, calibration=0)
@@ -123,12 +123,8 @@ def test_a_number_is_about_all_columns_together_and_a_mapping_about_each():
         "region": 0.05,
     }
     assert each.design_.solution.error_probability < together.design_.solution.error_probability
-    alone = classifier(budget={"sex": 0.05}, calibration=0).fit(
-        table, truth, sensitive_features=hidden["sex"]
-    )
-    plain = classifier(budget=0.05, calibration=0).fit(
-        table, truth, sensitive_features=hidden["sex"]
-    )
+    alone = fit(table, truth, hidden["sex"], budget={"sex": 0.05}, calibration=0)
+    plain = fit(table, truth, hidden["sex"], budget=0.05, calibration=0)
     assert alone.design_.solution.error_probability == pytest.approx(
         plain.design_.solution.error_probability, rel=1e-9
     )
@@ -140,9 +136,7 @@ def test_a_number_is_about_all_columns_together_and_a_mapping_about_each():
 
 def test_too_few_people_are_told_what_they_could_promise_about_each_column():
     table, truth, hidden = population(400)
-    private = classifier(budget={"sex": 0.0, "region": 0.0}).fit(
-        table, truth, sensitive_features=hidden
-    )
+    private = fit(table, truth, hidden, budget={"sex": 0.0, "region": 0.0})
     assert len(set(private.predict(table).tolist())) == 1
     assert private.statement_.startswith("CONSTANT: ")
     assert "they can prove is about 0.0" in private.statement_
@@ -152,9 +146,8 @@ def test_too_few_people_are_told_what_they_could_promise_about_each_column():
 
 def test_a_lottery_keeps_the_budget_of_every_column():
     table, truth, hidden = population(400)
-    private = classifier(budget={"sex": 0.001, "region": 0.01}).fit(
-        table, truth, sensitive_features=hidden
-    )
+    hidden = hidden.replace("north", "east")
+    private = fit(table, truth, hidden, budget={"sex": 0.001, "region": 0.01})
     taken = private.promise_.taken
     assert 0.0 < taken.lottery.share < 1.0
     limits = [taken.people.secrets[name].at_most for name in ("sex", "region")]
@@ -163,30 +156,11 @@ def test_a_lottery_keeps_the_budget_of_every_column():
     assert limits[0] == pytest.approx(0.001, rel=1e-6) or limits[1] == pytest.approx(0.01, rel=1e-6)
 
 
-def test_the_promise_of_several_columns_holds_with_the_confidence_of_all_together():
-    """The level is not divided: a guess of which one column's leakage is at its budget passes in at
-    most 5 % of tables.
-    """
-    rng = np.random.default_rng(0)
-    # Of "yes" in both groups of column a; column b is independent of the guess.
-    rate = np.array([0.4, 0.6])
-    told = rate * 0.5
-    leak = float((np.array([told, 0.5 - told]) * np.log(np.array([rate, 1 - rate]) / 0.5)).sum())
-    wrong = 0
-    for _ in range(100):
-        a, b = rng.integers(0, 2, size=(2, 300))
-        guess = (rng.random(300) < rate[a]).astype(int)
-        hidden = {"a": a, "b": b}
-        found = ds.evaluate(guess, None, guess, sensitive_features=hidden, labels=[0, 1])
-        wrong += found.holds({"a": leak * (1 - 1e-9), "b": 1.0})
-    assert wrong <= 100 * 0.05 + 3 * (100 * 0.05 * 0.95) ** 0.5
-
-
 def test_a_statement_says_which_budget_is_broken_and_splits_the_level_for_it():
-    rng = np.random.default_rng(1)
+    rng = default_rng(1)
     sex, region = rng.integers(0, 2, size=(2, 2000))
     guess = np.where(rng.random(2000) < 0.8, sex, 1 - sex)
-    found = ds.evaluate(guess, None, guess, sensitive_features={"sex": sex, "region": region})
+    found = evaluated(guess, guess, {"sex": sex, "region": region})
     assert not found.holds({"sex": 0.01, "region": 0.02})
     assert found.breaks({"sex": 0.01, "region": 0.02})
     told = found.statement({"sex": 0.01, "region": 0.02})
@@ -238,7 +212,7 @@ def test_the_curve_is_over_the_common_factor_of_the_budgets(fitted):
         "PeopleFrontier(2 rules, 8,000 people, mutual-information about sex, "
         "total-variation about region)"
     )
-    with pytest.raises(ds.InputError, match="'region'"):
+    with raises_input_error("'region'"):
         fitted.frontier(others, wanted, sensitive_features=theirs[["sex"]])
     default = fitted.frontier(others, wanted, sensitive_features=theirs, points=2)
     most = max(
@@ -248,7 +222,6 @@ def test_the_curve_is_over_the_common_factor_of_the_budgets(fitted):
 
 
 def test_it_is_cloned_searched_and_deployed(fitted, tmp_path):
-    pytest.importorskip("onnxruntime")
     again = clone(fitted)
     assert again.budget == BUDGETS
     table, truth, hidden = population(300)
@@ -259,36 +232,28 @@ def test_it_is_cloned_searched_and_deployed(fitted, tmp_path):
         search = GridSearchCV(asking, {"budget": [BUDGETS, {"sex": 0.1, "region": 0.5}]}, cv=2)
         search.fit(table, truth, sensitive_features=hidden)
     assert search.best_params_["budget"]["sex"] in (0.02, 0.1)
-    logistic = ds.PrivateClassifier(
-        LogisticRegression(), LogisticRegression(), budget=BUDGETS, random_state=0
-    )
-    logistic.set_params(measure=MEASURES).fit(
-        *population(2000)[:2], sensitive_features=population(2000)[2]
-    )
-    rule = logistic.save(tmp_path / "rule", population(2000)[0])
+    rule = fitted.save(tmp_path / "rule", population(4000)[0])
     others = population(500, seed=3)[0]
     deployed = ds.DeployedRule.load(tmp_path / "rule")
-    assert np.abs(deployed.predict_proba(others) - logistic.predict_proba(others)).max() < 1e-6
+    assert np.abs(deployed.predict_proba(others) - fitted.predict_proba(others)).max() < 1e-6
     asked = rule.document["about"]["asked"]
     assert asked["budget"] == BUDGETS
     assert asked["measure"] == {"sex": "mutual-information", "region": "total-variation"}
-    page = (tmp_path / "rule" / "card.html").read_text(encoding="utf-8")
+    page = (tmp_path / "rule" / "card.html").read_text()
     for words in (
         "budget of total-variation about region",
         "leaks at most about sex, 95 %",
     ):
         assert words in page
-    card = json.loads((tmp_path / "rule" / "card.json").read_text(encoding="utf-8"))
-    assert card["model"]["secrets"]["sex"]["budget"] == pytest.approx(
-        logistic.design_.budgets["sex"]
-    )
+    card = json.loads((tmp_path / "rule" / "card.json").read_text())
+    assert card["model"]["secrets"]["sex"]["budget"] == pytest.approx(fitted.design_.budgets["sex"])
     assert card["tried"][0]["secrets"]["region"]["design_budget"] == pytest.approx(
-        0.25 * logistic.promise_.tried[0].share
+        0.25 * fitted.promise_.tried[0].share
     )
 
 
 @pytest.mark.parametrize(
-    ("given", "hidden", "complaint"),
+    "given, hidden, complaint",
     [
         ({"budget": {"sexe": 0.1, "region": 0.1}}, None, "budget .*'sexe'"),
         ({"budget": {"sex": 0.1}}, None, "'region'"),
@@ -306,20 +271,20 @@ def test_what_does_not_fit_is_refused_in_a_sentence(given, hidden, complaint):
         "many": both[["sex"]].assign(many=np.arange(120)),
         "none": None,
     }
-    with pytest.raises(ds.InputError, match=complaint):
-        classifier(**given).fit(table, truth, sensitive_features=columns[hidden])
+    with raises_input_error(complaint):
+        fit(table, truth, columns[hidden], **given)
 
 
 @pytest.mark.parametrize(
     "p_x", [None, 0.5, "text", [[0.5], [0.5, 0.5]], {"sex": None}, np.ones((300, 2, 2)), []]
 )
 def test_probabilities_that_are_none_are_refused(p_x):
-    with pytest.raises(ds.InputError, match="p_x"):
+    with raises_input_error("p_x"):
         ds.design_rule(np.full((300, 2), 0.5), p_x, 0.1)
 
 
 def test_a_rule_is_designed_for_several_columns_from_their_probabilities():
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     p_y, sex, region = (rng.dirichlet(np.ones(k), 300) for k in (2, 2, 3))
     made = ds.design_rule(
         p_y, {"sex": sex, "region": region}, {"sex": 0.001, "region": 0.002}, key="0" * 32

@@ -4,24 +4,42 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.random import default_rng
 from random_laws import random_columns, random_joint
 
 import discreet as ds
 from discreet.people import design, ties
-from discreet.people.design import Labels, RuleDesign, design_people
+from discreet.people.design import Labels, design_people
+
+
+def seen_groups(people, guesses, scale, seed):
+    """p(y_k, x_j given z, x) of people whose group is seen [people, guesses, 2]; the larger the
+    scale of a group and a guess [2, guesses], the easier they are to tell apart.
+    """
+    rng = default_rng(seed)
+    group = (rng.random(people) < 0.4).astype(int)
+    scores = rng.normal(size=(people, guesses)) * scale[group] + 0.4 * np.arange(guesses)
+    p_y = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    return p_y[:, :, None] * np.eye(2)[group][:, None, :]
 
 
 def aware(people, guesses, seed=1):
-    """p(y_k, x_j given z, x) of people whose group is seen [people, guesses, 2]; the second is
-    easier to tell apart.
-    """
-    rng = np.random.default_rng(seed)
-    group = rng.random(people) < 0.4
-    scores = rng.normal(size=(people, guesses)) * np.where(group, 2.5, 0.7)[
-        :, None
-    ] + 0.4 * np.arange(guesses)
-    p_y = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    return p_y[:, :, None] * np.eye(2)[group.astype(int)][:, None, :]
+    """The second group is easier to tell apart in every guess."""
+    return seen_groups(people, guesses, np.array([[0.7], [2.5]]), seed)
+
+
+def spread(people, guesses, law, seed):
+    """Each group is easier to tell apart in some of the guesses."""
+    scale = default_rng(100 * law).uniform(0.3, 2.5, (2, guesses))
+    return seen_groups(people, guesses, scale[::-1], seed)
+
+
+def deployed(made, joint):
+    """Probabilities of guesses [people, m], and how far apart those of the groups are."""
+    columns = made.rule.predict_proba(joint.sum(axis=2), joint.reshape(len(joint), -1))
+    law = np.einsum("lk,lij->kij", columns, joint)
+    rates = law / law.sum(axis=0)
+    return columns, np.abs(rates[..., 0] - rates[..., 1]).max()
 
 
 def equalized(joint, budget=0.0):
@@ -30,7 +48,7 @@ def equalized(joint, budget=0.0):
     return ds.Problem(loss=mass * (1.0 - joint.sum(axis=2)).T, constraints=[given])
 
 
-def rule_for(problem: ds.Problem) -> RuleDesign:
+def rule_for(problem):
     labels = Labels.of(None, None, None, 1.0 - np.eye(problem.m), problem.n)
     return design_people(problem, labels, key="0" * 32)
 
@@ -45,34 +63,21 @@ def test_a_group_that_ties_as_a_whole_is_treated_by_a_second_tilt(budget):
     assert ties["second"] is not None
     assert len(ties["points"]) <= 2 * problem.n
     # what is deployed is what was judged, for everybody
-    columns = made.rule.predict_proba(joint.sum(axis=2), joint.reshape(len(joint), -1)).T
-    again = ds.certify(problem, columns, made.solution.tilt, made.solution.multiplier)
+    columns, _ = deployed(made, joint)
+    again = ds.certify(problem, columns.T, made.solution.tilt, made.solution.multiplier)
     assert again.status is ds.Status.CERTIFIED
     assert again.error_probability == pytest.approx(made.solution.error_probability, rel=1e-12)
     # Other people of the same population: error and rates are near those of the design, though a
     # whole group ties.
     others = aware(20_000, 2, seed=2)
-    columns = made.rule.predict_proba(others.sum(axis=2), others.reshape(len(others), -1))
+    columns, apart = deployed(made, others)
     error = 1.0 - (columns * others.sum(axis=2)).sum(axis=1).mean()
     assert error == pytest.approx(made.solution.error_probability, abs=0.02)
-    law = np.einsum("lk,lij->kij", columns, others)
-    rates = law / law.sum(axis=0)
-    assert np.abs(rates[..., 0] - rates[..., 1]).max() < 0.05 + budget**0.5
-
-
-def spread(people, guesses, law, seed):
-    """The same, with groups of which each is easier to tell apart in some of the guesses."""
-    of_law = np.random.default_rng(100 * law)
-    rng = np.random.default_rng(seed)
-    scale = of_law.uniform(0.3, 2.5, (2, guesses))
-    group = (rng.random(people) < 0.4).astype(int)
-    scores = rng.normal(size=(people, guesses)) * scale[1 - group] + 0.4 * np.arange(guesses)
-    p_y = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    return p_y[:, :, None] * np.eye(2)[group][:, None, :]
+    assert apart < 0.05 + budget**0.5
 
 
 @pytest.mark.parametrize(
-    ("guesses", "law", "budget"),
+    "guesses, law, budget",
     [
         (3, 0, 0.0),
         (4, 0, 0.0),
@@ -98,22 +103,18 @@ def test_any_number_of_guesses_and_sets_of_them_may_tie(guesses, law, budget):
     ties = made.rule.document["ties"]
     assert ties["second"] is not None
     assert not ties["points"]
-    columns = made.rule.predict_proba(joint.sum(axis=2), joint.reshape(len(joint), -1)).T
+    columns, _ = deployed(made, joint)
     again = ds.certify(
-        equalized(joint, budget), columns, made.solution.tilt, made.solution.multiplier
+        equalized(joint, budget), columns.T, made.solution.tilt, made.solution.multiplier
     )
     assert again.error_probability == pytest.approx(made.solution.error_probability, rel=1e-9)
-    others = people(20_000, 5)
-    columns = made.rule.predict_proba(others.sum(axis=2), others.reshape(len(others), -1))
-    law_of = np.einsum("lk,lij->kij", columns, others)
-    rates = law_of / law_of.sum(axis=0)
-    assert np.abs(rates[..., 0] - rates[..., 1]).max() < 0.07 + 1.5 * budget**0.5
+    assert deployed(made, people(20_000, 5))[1] < 0.07 + 1.5 * budget**0.5
 
 
 @pytest.mark.parametrize("people", [300, 9000])
 def test_newtons_method_finds_the_tilt_of_sums_that_some_tilt_has(people):
     """For sets of two to four guesses; a guess that is tied for no one stays as it is."""
-    rng = np.random.default_rng(people)
+    rng = default_rng(people)
     among = rng.random((5, people)) < 0.6
     among[:2] = True
     among[4] = False
@@ -198,7 +199,7 @@ def test_sums_that_no_treatment_has_are_missed():
 @pytest.mark.parametrize("budget", [0.0, 2e-4])
 def test_the_judged_rule_is_the_deployed_one_for_whoever_is_near_a_listed_point(budget, shift):
     """Kinds of people whose members are a millionth apart, around a rounding or at its edge."""
-    rng = np.random.default_rng(4)
+    rng = default_rng(4)
     kinds = np.round(rng.uniform(0.1, 0.9, (30, 2)), 2)[rng.integers(0, 30, 3000)]
     first = kinds + shift + rng.uniform(-4e-7, 4e-7, kinds.shape)
     p_y, p_x = (np.column_stack([each, 1.0 - each]) for each in first.T)

@@ -46,7 +46,7 @@ def frame(x=range(2), y=range(2), z=range(2), **options):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    "call, said",
     [
         (lambda: ds.Problem([[10**400]], [[0.0]], 1.0), "int too large to convert to float"),
         (lambda: joint(MASKED, 1.0), "entries are masked"),
@@ -130,7 +130,7 @@ def _sizes():
     ]
 
 
-@pytest.mark.parametrize(("name", "parameter"), _sizes())
+@pytest.mark.parametrize("name, parameter", _sizes())
 def test_sizes_beyond_the_range_of_integers_are_refused(name, parameter):
     for value in (2**63, HUGE):
         if value == HUGE or parameter not in ("seed", "min_count"):  # these may be as large as 2^63

@@ -133,7 +133,7 @@ def _spoilt(what, value):
 
 
 @pytest.mark.parametrize(
-    ("what", "value", "words"),
+    "what, value, words",
     [
         ("p_xz", nan, r"p_xz\[1, 123\] is nan"),
         ("loss", -1.0, r"loss\[1, 123\] is -1.0"),
@@ -196,7 +196,7 @@ def test_large_items_are_split_into_chunks():
 
 
 @pytest.mark.parametrize(
-    ("items", "words"),
+    "items, words",
     [
         ([(np.ones((2, 3)), np.ones((2, 4)))], "the same B"),
         ([(np.ones((3, 3)), np.ones((2, 3)))], "the same B"),
@@ -267,7 +267,6 @@ def test_other_orders_and_types_are_converted(tmp_path, convert):
             assert part.dtype == np.float64
 
 
-@settings(max_examples=25)
 @given(problem=problems())
 def test_a_written_problem_is_read_back(problem, tmp_path_factory):
     path = tmp_path_factory.mktemp("written") / "p.npz"
@@ -379,7 +378,7 @@ def good_file(folder):
     return _good[0]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(position=st.floats(0, 1), value=st.integers(0, 255), cut=st.booleans())
 def test_damaged_files_are_read_correctly_or_refused(position, value, cut, tmp_path_factory):
     path = tmp_path_factory.mktemp("damaged") / "p.npz"

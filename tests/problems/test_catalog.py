@@ -14,7 +14,7 @@ from random_laws import assert_same_arrays
 from refusals import raises_input_error
 
 import discreet.problems
-from discreet import InputError, InputWarning, Problem, problems
+from discreet import InputWarning, Problem, problems
 from discreet.problems import catalog
 from discreet.problems.catalog import registry, surveys
 from discreet.problems.catalog.disclosure import census_joint
@@ -48,7 +48,7 @@ def agrees(value, text):
 # --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("count", "error", "leakage"), EXACT)
+@pytest.mark.parametrize("count, error, leakage", EXACT)
 def test_the_papers_sensors_have_their_exact_values(count, error, leakage):
     problem = problems.paper_multi(sensors=count)
     assert problem.bayes_error == pytest.approx(error, rel=1e-13)
@@ -254,7 +254,7 @@ def test_road_equals_a_simulation():
 
 
 @pytest.mark.parametrize(
-    ("name", "parameters", "message"),
+    "name, parameters, message",
     [
         ("paper-singel", {}, "'paper-singel' .*'paper-single'.*paper-multi"),
         ("paper-single", {"bin": 3}, "'bin' .*'bins'.*bins .*4"),
@@ -284,10 +284,7 @@ def test_bad_requests_are_refused_in_one_sentence(name, parameters, message):
 
 def test_without_statsmodels_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "statsmodels", None)
-    with pytest.raises(
-        InputError,
-        match=(r"needs statsmodels; run pip install \"discreet\[data\]\""),
-    ):
+    with raises_input_error(r"needs statsmodels; run pip install \"discreet\[data\]\""):
         problems.anes96()
 
 

@@ -32,7 +32,7 @@ def _close(high, low, truth):
     )
 
 
-@pytest.mark.parametrize(("m", "drawn"), [(2, 0), (2, 3), (3, 2000), (3, 4000), (3, _N)])
+@pytest.mark.parametrize("m, drawn", [(2, 0), (2, 3), (3, 2000), (3, 4000), (3, _N)])
 def test_sums_keep_twice_the_working_precision(m, drawn):
     estimator = _estimator(m, drawn, seed=m + drawn)
     rng = default_rng(1)

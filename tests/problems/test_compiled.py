@@ -126,7 +126,7 @@ def test_machine_code_is_found_again_in_another_process(tmp_path):
     """
     pytest.importorskip("numba")
     source = tmp_path / "kernels.py"
-    source.write_text(_MODULE, encoding="utf-8")
+    source.write_text(_MODULE)
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     runs = []
     for seed in "78":

@@ -6,13 +6,15 @@ from math import inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_allclose
 from random_laws import random_joint
 from refusals import raises_input_error
 from scipy import optimize, stats
+from solving import assert_certified
+from strategies import seeds
 
 import discreet as ds
 from discreet.judge import certify
@@ -93,38 +95,26 @@ def test_budget_and_equivocation_agree():
 
 
 @pytest.mark.parametrize(
-    ("entry", "words"),
-    [
-        (
-            Density(
-                lambda z: 1.01 * NORMAL.pdf(z),
-                NORMAL.cdf,
-                breakpoints=[0.0],
-            ),
-            "does not integrate",
+    "words, entry",
+    {
+        "does not integrate": Density(
+            lambda z: 1.01 * NORMAL.pdf(z),
+            NORMAL.cdf,
+            breakpoints=[0.0],
         ),
-        (
-            Density(
-                NORMAL.pdf,
-                lambda z: 0.99 * NORMAL.cdf(z),
-                breakpoints=[0.0],
-            ),
-            "not from 0 to 1",
+        "not from 0 to 1": Density(
+            NORMAL.pdf,
+            lambda z: 0.99 * NORMAL.cdf(z),
+            breakpoints=[0.0],
         ),
-        (
-            Density(lambda z: np.full(z.shape, nan), NORMAL.cdf, breakpoints=[0.0]),
-            "nan",
-        ),
-        (Density(lambda z: 1.0, NORMAL.cdf, breakpoints=[0.0]), "vectorise"),
-        (
-            Density(NORMAL.pdf, NORMAL.cdf, NormalDensity(0.1, 1).sf, [0.0]),
-            "add up to 1",
-        ),
-        (stats.rdist(0.2), "infinite near z = -?1"),
-        (stats.rdist(0.9), r"2.*e-07.* z = -?1\)"),
-        (stats.norm([0, 1], 1), "one distribution"),
-        (stats.poisson(3), "no pdf and cdf"),
-    ],
+        "nan": Density(lambda z: np.full(z.shape, nan), NORMAL.cdf, breakpoints=[0.0]),
+        "vectorise": Density(lambda z: 1.0, NORMAL.cdf, breakpoints=[0.0]),
+        "add up to 1": Density(NORMAL.pdf, NORMAL.cdf, NormalDensity(0.1, 1).sf, [0.0]),
+        "infinite near z = -?1": stats.rdist(0.2),
+        r"2.*e-07.* z = -?1\)": stats.rdist(0.9),
+        "one distribution": stats.norm([0, 1], 1),
+        "no pdf and cdf": stats.poisson(3),
+    }.items(),
 )
 def test_a_bad_density_is_refused_in_one_sentence(entry, words):
     with raises_input_error(words):
@@ -132,7 +122,7 @@ def test_a_bad_density_is_refused_in_one_sentence(entry, words):
 
 
 @pytest.mark.parametrize(
-    ("p_xy", "options", "words"),
+    "p_xy, options, words",
     [
         ([[0.3, 0.2], [0.15, nan]], {}, "not finite"),
         ([[0.3, 0.2], [0.15, 0.35 + 2e-9]], {}, "not to 1 within 1e-09"),
@@ -186,7 +176,7 @@ def test_a_density_that_is_nan_at_the_largest_doubles_is_0_there(law):
 
 
 @pytest.mark.parametrize(
-    ("law", "turn", "place"), [(stats.norm(30.0, 0.5), 30.0, 0.5), (stats.pareto(0.1), 1.0, 1e100)]
+    "law, turn, place", [(stats.norm(30.0, 0.5), 30.0, 0.5), (stats.pareto(0.1), 1.0, 1e100)]
 )
 def test_a_density_that_is_nan_where_its_cdf_does_not_prove_it_small_is_refused(law, turn, place):
     """A normal law is known to fall only beyond its breakpoint, and mass 1e-10 of the Pareto law
@@ -200,8 +190,7 @@ def test_a_density_that_is_nan_where_its_cdf_does_not_prove_it_small_is_refused(
 @pytest.mark.parametrize("law", [stats.gumbel_r, stats.gumbel_l])
 def test_gumbel_densities_are_solved_at_small_budgets(law):
     problem = ContinuousProblem(grid(lambda j, i: law(0.5 * j + i, 0.3 + 0.1 * i)), P_XY, 1e-3)
-    solution = ds.solve(problem)
-    assert solution.status is ds.Status.CERTIFIED
+    solution = assert_certified(problem)
     assert solution.leakage <= 1e-3
 
 
@@ -255,8 +244,7 @@ def integral_of_the_least(problem, tilt):
     return math.fsum((coefficients[names].T * masses).ravel())
 
 
-@settings(max_examples=12)
-@given(st.integers(0, 10_000), st.floats(0.0, 2.0))
+@given(seeds, st.floats(0.0, 2.0))
 def test_the_sweep_bounds_the_integral_from_below_and_tightly(seed, size):
     problem = mixtures(seed, n=2, m=3, parts=2)
     tilt = size * default_rng(seed).normal(size=(3, 2))
@@ -267,8 +255,7 @@ def test_the_sweep_bounds_the_integral_from_below_and_tightly(seed, size):
     assert swept.slack <= 1e-9
 
 
-@settings(max_examples=20)
-@given(st.integers(0, 10**6))
+@given(seeds)
 def test_the_sweep_of_any_families_is_a_lower_bound_where_losses_nearly_tie(seed):
     rng = default_rng(seed)
     families = [
@@ -399,7 +386,7 @@ def test_a_random_rule_draws_with_its_probabilities():
 
 
 @pytest.mark.parametrize(
-    ("edges", "estimator", "words"),
+    "edges, estimator, words",
     [
         ([-inf, 1.0, 0.0, inf], np.full((2, 3), 0.5), "strictly increasing"),
         ([-inf, nan, inf], np.full((2, 2), 0.5), "strictly increasing"),
@@ -437,8 +424,7 @@ def optimum_of_the_paper(budget):
     return certificate
 
 
-@settings(max_examples=15)
-@given(st.integers(0, 10_000), st.sampled_from([0.0, 1e-6, 0.01, 0.05, inf]))
+@given(seeds, st.sampled_from([0.0, 1e-6, 0.01, 0.05, inf]))
 def test_any_rule_and_any_duals_give_a_valid_bracket(seed, budget):
     """The bracket of any answer holds the optimum, which is known here from a
     certified solution.

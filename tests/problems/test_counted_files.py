@@ -4,6 +4,7 @@ and versions.
 
 import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,10 @@ from discreet.files.counted import report_members
 from discreet.problems.provenance import date_now
 from discreet.storage.archive import read_archive
 
-pytestmark = pytest.mark.filterwarnings("ignore::discreet.FewRecordsWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::discreet.FewRecordsWarning"),
+    pytest.mark.usefixtures("here"),
+]
 
 
 PAYS = ("low", "mid", "high")
@@ -79,26 +83,26 @@ def same(one, other):
         },
     ],
 )
-def test_what_is_saved_is_loaded(tmp_path, options):
+def test_what_is_saved_is_loaded(options):
     made = problem(**options)
-    ds.save_problem(tmp_path / "p.npz", made)
-    again = ds.load_problem(tmp_path / "p.npz")
+    ds.save_problem("p.npz", made)
+    again = ds.load_problem("p.npz")
     same(made.samples, again.samples)
     found = ds.solve(made, "tilt", gap=1e-3)
-    found.save(tmp_path / "s.npz")
-    stored = ds.load_solution(tmp_path / "s.npz")
+    found.save("s.npz")
+    stored = ds.load_solution("s.npz")
     same(made.samples, stored.samples)
     one = made.samples.outcome_of(people())
     other = stored.samples.outcome_of(people())
     assert_array_equal(one.outcomes, other.outcomes)
-    assert ds.verify(tmp_path / "p.npz", tmp_path / "s.npz").budget_kept is not False
+    assert ds.verify("p.npz", "s.npz").budget_kept is not False
 
 
-def test_a_file_says_from_what_when_and_by_what_it_was_made(tmp_path, monkeypatch):
+def test_a_file_says_from_what_when_and_by_what_it_was_made(monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
     made = problem()
-    ds.save_problem(tmp_path / "p.npz", made)
-    text = json.loads(str(np.load(tmp_path / "p.npz")["samples"]))
+    ds.save_problem("p.npz", made)
+    text = json.loads(str(np.load("p.npz")["samples"]))
     assert text["date"] == "2026-01-01T00:00:00Z"
     assert text["versions"] == {"discreet": ds.__version__, "numpy": np.__version__}
     assert text["seed"] == f"{12345:032x}"
@@ -109,17 +113,17 @@ def test_a_file_says_from_what_when_and_by_what_it_was_made(tmp_path, monkeypatc
     assert (race["name"], len(race["edges"])) == ("race", 2)
     assert (age["name"], len(age["edges"]), age["missing"]) == ("age", 3, True)
     assert (town["categories"], town["edges"], town["missing"]) == (["n", "s", "w"], None, True)
-    ds.solve(made, "tilt").save(tmp_path / "s.npz")
-    metadata = ds.load_solution(tmp_path / "s.npz").metadata
+    ds.solve(made, "tilt").save("s.npz")
+    metadata = ds.load_solution("s.npz").metadata
     assert metadata["date"] == "2026-01-01T00:00:00Z"
     assert metadata["versions"]["discreet"] == ds.__version__
 
 
-def test_with_a_seed_and_a_stated_date_files_are_made_again_byte_for_byte(tmp_path, monkeypatch):
+def test_with_a_seed_and_a_stated_date_files_are_made_again_byte_for_byte(monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     for name in ("one", "two"):
-        ds.save_problem(tmp_path / f"{name}.npz", problem())
-    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
+        ds.save_problem(f"{name}.npz", problem())
+    assert Path("one.npz").read_bytes() == Path("two.npz").read_bytes()
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
     assert problem().samples.date == "1970-01-01T00:00:01Z"
     for wrong in ("", "soon", "9" * 30):
@@ -130,32 +134,30 @@ def test_with_a_seed_and_a_stated_date_files_are_made_again_byte_for_byte(tmp_pa
     assert problem(seed=None).samples.seed != problem(seed=None).samples.seed
 
 
-def test_readers_without_tables_refuse_a_file_of_a_table_and_read_all_others(tmp_path):
+def test_readers_without_tables_refuse_a_file_of_a_table_and_read_all_others():
     arrays = ("joint", "p_xz", "loss", "budget", "version")
     texts = ("name", "constraint")
-    ds.save_problem(tmp_path / "table.npz", problem())
+    ds.save_problem("table.npz", problem())
     with raises_file_error(r"'(cells|counts|samples)\.npy'"):
-        read_archive(tmp_path / "table.npz", arrays=arrays, texts=texts, max_bytes=1 << 30)
+        read_archive("table.npz", arrays=arrays, texts=texts, max_bytes=1 << 30)
     plain = ds.problems.paper_single(bins=8)
-    ds.save_problem(tmp_path / "plain.npz", plain)
-    read_archive(tmp_path / "plain.npz", arrays=arrays, texts=texts, max_bytes=1 << 30)
-    ds.solve(plain, "tilt").save(tmp_path / "answer.npz")
+    ds.save_problem("plain.npz", plain)
+    read_archive("plain.npz", arrays=arrays, texts=texts, max_bytes=1 << 30)
+    ds.solve(plain, "tilt").save("answer.npz")
     members = ("estimator", "tilt", "multiplier", "version"), ("metadata", "exact_columns")
-    read_archive(tmp_path / "answer.npz", arrays=members[0], texts=members[1], max_bytes=1 << 30)
-    ds.solve(problem(), "tilt").save(tmp_path / "counted.npz")
+    read_archive("answer.npz", arrays=members[0], texts=members[1], max_bytes=1 << 30)
+    ds.solve(problem(), "tilt").save("counted.npz")
     with raises_file_error(r"counted\.npz .*'samples\.npy'"):
-        read_archive(
-            tmp_path / "counted.npz", arrays=members[0], texts=members[1], max_bytes=1 << 30
-        )
-    assert ds.load_problem(tmp_path / "plain.npz").samples is None
+        read_archive("counted.npz", arrays=members[0], texts=members[1], max_bytes=1 << 30)
+    assert ds.load_problem("plain.npz").samples is None
 
 
-def test_another_budget_and_a_mapped_file_read_it_too(tmp_path):
+def test_another_budget_and_a_mapped_file_read_it_too():
     made = problem()
-    ds.save_problem(tmp_path / "p.npz", made)
-    again = ds.load_problem(tmp_path / "p.npz", budget=0.5)
+    ds.save_problem("p.npz", made)
+    again = ds.load_problem("p.npz", budget=0.5)
     assert again.samples is not None
-    assert ds.files.map_problem(tmp_path / "p.npz").N == made.N
+    assert ds.files.map_problem("p.npz").N == made.N
 
 
 def _text(change):
@@ -165,28 +167,27 @@ def _text(change):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (
-            lambda members: {k: v for k, v in members.items() if k != "cells"},
-            "samples, cells and counts",
-        ),
-        (lambda members: members | {"samples": np.array("{")}, "samples cannot be read"),
-        (_text({"version": 2}), "version 2.*version 1"),
-        (_text({"columns": []}), "cells have shape"),
-        (_text({"records": -1}), "records is -1"),
-        (_text({"digest": 5}), "5 is not a text"),
-        (_text({"smoothing": None}), "make no sense"),
-        (_text({"guesses": ["a"]}), "about other guesses, secrets or outcomes"),
-        (_text({"truths": "high"}), "labels are not a list"),
-        (lambda members: members | {"counts": members["counts"] + 0.5}, "counts .*≥ 0"),
-        (lambda members: members | {"cells": members["cells"] + 9}, "cells have a bin"),
-        (lambda members: members | {"cells": members["cells"] - 5}, "cells .*≥ -1"),
-    ],
+    "said, change",
+    {
+        "samples, cells and counts": lambda members: {
+            k: v for k, v in members.items() if k != "cells"
+        },
+        "samples cannot be read": lambda members: members | {"samples": np.array("{")},
+        "version 2.*version 1": _text({"version": 2}),
+        "cells have shape": _text({"columns": []}),
+        "records is -1": _text({"records": -1}),
+        "5 is not a text": _text({"digest": 5}),
+        "make no sense": _text({"smoothing": None}),
+        "about other guesses, secrets or outcomes": _text({"guesses": ["a"]}),
+        "labels are not a list": _text({"truths": "high"}),
+        "counts .*≥ 0": lambda members: members | {"counts": members["counts"] + 0.5},
+        "cells have a bin": lambda members: members | {"cells": members["cells"] + 9},
+        "cells .*≥ -1": lambda members: members | {"cells": members["cells"] - 5},
+    }.items(),
 )
-def test_bad_reports_are_refused_in_one_sentence(tmp_path, change, said):
+def test_bad_reports_are_refused_in_one_sentence(change, said):
     made = problem()
     members = {"p_xz": made.p_xz, "loss": made.loss, "budget": 0.5, **report_members(made.samples)}
-    np.savez(tmp_path / "p.npz", **change(members))
+    np.savez("p.npz", **change(members))
     with raises_file_error(said):
-        ds.load_problem(tmp_path / "p.npz")
+        ds.load_problem("p.npz")

@@ -2,8 +2,6 @@
 in any partition.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal
@@ -172,24 +170,21 @@ def bad_values(arrays):
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (lambda arrays: (arrays[0], arrays[1]), "p_xz is ndarray"),
-        (lambda arrays: (da.from_array(arrays[0][0]), arrays[1]), r"p_xz .*\[\d+\]"),
-        (lambda arrays: ([arrays[0]], [arrays[1]]), "other things than delayed blocks"),
-        (lambda arrays: (in_dask(arrays, CUTS["one block"])[0], None), "give pairs"),
-        (lambda arrays: ([dask.delayed(1)], [dask.delayed(2)]), r"p_xz of block 0 .*\[\]"),
-        (lambda arrays: ([dask.delayed("words")], [dask.delayed(2)]), "not made of numbers"),
-        (
-            lambda arrays: ([dask.delayed(np.ones((2, 3)))], [dask.delayed(np.ones((2, 4)))]),
-            "with the same B",
+    "words, given",
+    {
+        "p_xz is ndarray": lambda arrays: (arrays[0], arrays[1]),
+        r"p_xz .*\[\d+\]": lambda arrays: (da.from_array(arrays[0][0]), arrays[1]),
+        "other things than delayed blocks": lambda arrays: ([arrays[0]], [arrays[1]]),
+        "give pairs": lambda arrays: (in_dask(arrays, CUTS["one block"])[0], None),
+        r"p_xz of block 0 .*\[\]": lambda arrays: ([dask.delayed(1)], [dask.delayed(2)]),
+        "not made of numbers": lambda arrays: ([dask.delayed("words")], [dask.delayed(2)]),
+        "with the same B": lambda arrays: (
+            [dask.delayed(np.ones((2, 3)))],
+            [dask.delayed(np.ones((2, 4)))],
         ),
-        (
-            lambda arrays: (in_dask(arrays, CUTS["one block"])[0], [dask.delayed(1)] * 2),
-            "1 .*loss 2",
-        ),
-        (bad_values, r"loss\[1, 123456\] is nan"),
-    ],
+        "1 .*loss 2": lambda arrays: (in_dask(arrays, CUTS["one block"])[0], [dask.delayed(1)] * 2),
+        r"loss\[1, 123456\] is nan": bad_values,
+    }.items(),
 )
 def test_bad_input_is_refused(arrays, given, words):
     with raises_input_error(words):

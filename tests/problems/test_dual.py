@@ -94,7 +94,7 @@ def test_bound_loses_no_more_than_rounding(budget, scale):
 
 
 @pytest.mark.parametrize(
-    ("tilt", "multiplier"),
+    "tilt, multiplier",
     [
         (nan, 1.0),
         (inf, 1.0),

@@ -12,6 +12,7 @@ import pytest
 import strategies as make
 from hypothesis import given
 from hypothesis import strategies as st
+from solving import assert_certified
 
 import discreet as ds
 from discreet.problems import Problem, blocks_from
@@ -98,8 +99,7 @@ def test_what_a_file_cannot_state_exactly_is_stated_within_a_number():
     would be too long.
     """
     problem = ds.problems.dirichlet(n=4, m=36, N=300, seed=1, budget=0.0)
-    solution = ds.solve(problem, "tilt")
-    assert solution.status is ds.Status.CERTIFIED
+    solution = assert_certified(problem, "tilt")
     within = solution.certificate.private_within
     assert 0.0 < within < 1e-12
     stated = float(solution.message.partition("private within ")[2].partition(":")[0])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 from scipy import stats
+from solving import assert_certified
 
 import discreet as ds
 from discreet.judge import certify
@@ -80,7 +81,7 @@ def test_every_family_is_convex_or_concave_between_its_bends(name, exactly):
         bends = component(law, name).bends
         levels = np.concatenate([10.0 ** np.arange(-12.0, -1.0), np.linspace(0.02, 0.5, 25)])
         points = np.concatenate([law.ppf(levels), law.isf(levels)])
-        points = np.concatenate([points, np.linspace(points.min(), points.max(), 100)])
+        points = np.concatenate([points, np.linspace(points.min(), points.max(), 40)])
         points = np.setdiff1d(points, bends)
         for piece in np.split(points, np.searchsorted(points, bends)):
             values = [(flint.arb(z), exactly.exact_values(law, z)[0]) for z in piece.tolist()]
@@ -89,7 +90,7 @@ def test_every_family_is_convex_or_concave_between_its_bends(name, exactly):
             assert not (any(t > 0 for t in turns) and any(t < 0 for t in turns)), (shapes, piece[0])
 
 
-@pytest.mark.parametrize("place", [(0.0, 1.0), (0.37, 0.0625), (-56.93, 13.8)])
+@pytest.mark.parametrize("place", [(0.0, 1.0), (-56.93, 13.8)])
 @pytest.mark.parametrize("name", TURNS)
 def test_every_family_is_as_accurate_as_stated_at_both_ends(name, place, exactly):
     flint.ctx.prec = 2500
@@ -121,8 +122,7 @@ def test_every_family_is_as_accurate_as_stated_at_both_ends(name, place, exactly
 @pytest.mark.parametrize("flat", [stats.pareto(0.1), stats.truncnorm(1.0, 3.0)])
 def test_mass_next_to_an_end_is_bracketed(steep, flat, exactly):
     """The optimum of Pareto laws once lay 2.2e-10 above a bracket of relative width 3e-12."""
-    found = ds.solve(ContinuousProblem([[flat, steep]] * 2, [[0.4995, 0.0005]] * 2, inf))
-    assert found.status is ds.Status.CERTIFIED
+    found = assert_certified(ContinuousProblem([[flat, steep]] * 2, [[0.4995, 0.0005]] * 2, inf))
     assert exactly.broken_claims(found, [flat, steep]) == []
 
 
@@ -163,20 +163,14 @@ def test_a_gap_that_the_accuracy_of_the_functions_sets_is_called_so(exactly):
 
 
 @pytest.mark.parametrize(
-    ("number", "ends"),
+    "number, ends",
     [
         (578, False),  # a large tilt of a rare guess
-        (357, True),
         (339, True),  # a jump between two doubles
-        (426, True),
         (703, True),  # steep densities between two doubles
         (333, True),  # a leakage that masses hide
-        (337, True),
         (425, True),  # masses of narrow intervals
-        (537, False),
-        (539, False),
         (410, True),  # what a tidied rule may leak
-        (968, True),
         (809, True),  # a rule with boundaries of Newton's method that a partition repairs
     ],
 )
@@ -196,8 +190,7 @@ def test_a_rare_private_value_is_solved_at_perfect_privacy(rare):
         [NormalDensity(0.5, 1.0), NormalDensity(2.0, 1.0)],
     ]
     prior = 0.5 * np.array([[1.0 - rare] * 2, [rare] * 2])
-    found = ds.solve(ContinuousProblem(laws, prior, 0.0))
-    assert found.status is ds.Status.CERTIFIED
+    found = assert_certified(ContinuousProblem(laws, prior, 0.0))
     assert found.error_probability < 0.38
 
 
@@ -238,6 +231,5 @@ def test_disjoint_densities_are_certified_at_an_optimum_of_0():
         problem = ContinuousProblem(
             [[stats.uniform(0.0, 1.0), stats.uniform(1.0, 1.0)]] * 2, [[0.25, 0.25]] * 2, budget
         )
-        found = ds.solve(problem)
-        assert found.status is ds.Status.CERTIFIED
+        found = assert_certified(problem)
         assert found.certificate.upper < 1e-290

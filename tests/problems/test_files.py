@@ -9,6 +9,7 @@ import stat
 import struct
 import zipfile
 from math import inf, nan
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,6 +31,8 @@ from discreet import (
 )
 from discreet.problems import catalog
 from discreet.storage import archive
+
+pytestmark = pytest.mark.usefixtures("here")
 
 JOINT = np.arange(1.0, 13.0).reshape(2, 2, 3) / 78.0
 ESTIMATOR = np.array([[1.0, 0.25, 0.0], [0.0, 0.75, 1.0]])
@@ -75,25 +78,25 @@ def refused(path, message, **options):
 
 
 @pytest.mark.parametrize("entry", catalog.entries(), ids=lambda entry: entry.name)
-def test_every_catalog_problem_is_saved_and_loaded_unchanged(tmp_path, entry):
+def test_every_catalog_problem_is_saved_and_loaded_unchanged(entry):
     problem = catalog.build(entry.name)
-    save_problem(tmp_path / "p.npz", problem)
-    again = load_problem(tmp_path / "p.npz")
+    save_problem("p.npz", problem)
+    again = load_problem("p.npz")
     assert_same_arrays(again, problem)
     assert (again.budget, again.name) == (problem.budget, problem.name)
 
 
-def test_integer_and_single_precision_arrays_are_read(tmp_path):
+def test_integer_and_single_precision_arrays_are_read():
     sure = np.zeros((1, 2, 2), dtype=np.int16)
     sure[0, 1, 0] = 1
-    assert load_problem(npz(tmp_path / "i.npz", joint=sure), budget=0.0).bayes_error == 0.0
+    assert load_problem(npz("i.npz", joint=sure), budget=0.0).bayes_error == 0.0
     quarter = np.full((1, 2, 2), 0.25, dtype=np.float32)
-    assert load_problem(npz(tmp_path / "f.npz", joint=quarter), budget=0.0).bayes_error == 0.5
+    assert load_problem(npz("f.npz", joint=quarter), budget=0.0).bayes_error == 0.5
 
 
-def test_without_any_budget_the_message_says_what_to_pass(tmp_path):
+def test_without_any_budget_the_message_says_what_to_pass():
     refused(
-        npz(tmp_path / "p.npz", joint=JOINT),
+        npz("p.npz", joint=JOINT),
         r"holds no budget; pass budget= or equivocation= in nats",
     )
 
@@ -103,50 +106,38 @@ def test_without_any_budget_the_message_says_what_to_pass(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("members", "message"),
-    [
-        ({"joint": JOINT, "budget": [0.1, 0.2]}, r"budget .*\[2\]"),
-        ({"joint": JOINT * 2, "budget": 0.1}, r"joint .*2\.0"),
-        (
-            {"joint": JOINT.astype(complex), "budget": 0.1},
-            r"joint .*'complex128'",
-        ),
-        (
-            {"joint": np.array([1, "a", None], dtype=object)},
-            r"joint .*'object'",
-        ),
-        ({"joint": np.zeros((1, 1, 1, 1))}, r"joint .*\[1, 1, 1, 1\]"),
-        (
-            {"joint": JOINT, "loss": JOINT[0], "budget": 0.1},
-            "joint, loss",
-        ),
-        ({"budget": 0.1}, "holds no model; a problem needs joint"),
-        (
-            {"joint": JOINT, "Budget": 0.1},
-            r"'Budget\.npy' .*joint, p_xz, loss",
-        ),
-        ({"joint": JOINT, "budget": 0.1, "name": ["a", "b"]}, "name is not a single text"),
-        ({"joint": JOINT, "budget": 0.1, "name": "\x1b[2J"}, "the name has unprintable characters"),
-    ],
+    "message, members",
+    {
+        r"budget .*\[2\]": {"joint": JOINT, "budget": [0.1, 0.2]},
+        r"joint .*2\.0": {"joint": JOINT * 2, "budget": 0.1},
+        r"joint .*'complex128'": {"joint": JOINT.astype(complex), "budget": 0.1},
+        r"joint .*'object'": {"joint": np.array([1, "a", None], dtype=object)},
+        r"joint .*\[1, 1, 1, 1\]": {"joint": np.zeros((1, 1, 1, 1))},
+        "joint, loss": {"joint": JOINT, "loss": JOINT[0], "budget": 0.1},
+        "holds no model; a problem needs joint": {"budget": 0.1},
+        r"'Budget\.npy' .*joint, p_xz, loss": {"joint": JOINT, "Budget": 0.1},
+        "name is not a single text": {"joint": JOINT, "budget": 0.1, "name": ["a", "b"]},
+        "the name has unprintable characters": {"joint": JOINT, "budget": 0.1, "name": "\x1b[2J"},
+    }.items(),
 )
-def test_wrong_members_are_refused_in_one_sentence(tmp_path, members, message):
-    refused(npz(tmp_path / "bad.npz", **members), message)
+def test_wrong_members_are_refused_in_one_sentence(members, message):
+    refused(npz("bad.npz", **members), message)
 
 
-def test_a_pickle_is_never_run(tmp_path):
+def test_a_pickle_is_never_run():
     class Bomb:
         def __reduce__(self):
-            return (os.mkdir, (os.fspath(tmp_path / "boom"),))
+            return (os.mkdir, (os.fspath("boom"),))
 
-    np.savez(tmp_path / "bomb.npz", joint=np.array([Bomb()], dtype=object))
-    refused(tmp_path / "bomb.npz", "'object'")
-    raw_member(tmp_path / "raw.npz", pickle.dumps(Bomb()))
-    refused(tmp_path / "raw.npz", r"joint .*NPY")
-    assert not (tmp_path / "boom").exists()
+    np.savez("bomb.npz", joint=np.array([Bomb()], dtype=object))
+    refused("bomb.npz", "'object'")
+    raw_member("raw.npz", pickle.dumps(Bomb()))
+    refused("raw.npz", r"joint .*NPY")
+    assert not Path("boom").exists()
 
 
 @pytest.mark.parametrize(
-    ("payload", "message"),
+    "payload, message",
     [
         (b"", r"joint .*NPY"),
         (b"\x93NUMPY\x09\x00" + bytes(40), r"joint .*NPY"),
@@ -170,34 +161,34 @@ def test_a_pickle_is_never_run(tmp_path):
         (npy("x" * 60_000), "60000"),
     ],
 )
-def test_malformed_members_are_refused_in_one_sentence(tmp_path, payload, message):
-    refused(raw_member(tmp_path / "bad.npz", payload), message)
+def test_malformed_members_are_refused_in_one_sentence(payload, message):
+    refused(raw_member("bad.npz", payload), message)
 
 
 def test_other_files_are_refused_in_one_sentence(tmp_path):
-    refused(tmp_path / "absent.npz", "cannot be read: No such file")
+    refused("absent.npz", "cannot be read: No such file")
     refused(tmp_path, "is not an ordinary file")
-    (tmp_path / "text.npz").write_text("joint = 1")
-    refused(tmp_path / "text.npz", r"is not a readable \.npz file")
-    (tmp_path / "empty.npz").write_bytes(b"")
-    refused(tmp_path / "empty.npz", r"is not a readable \.npz file")
-    with open(tmp_path / "single.npz", "wb") as stream:
+    Path("text.npz").write_text("joint = 1")
+    refused("text.npz", r"is not a readable \.npz file")
+    Path("empty.npz").write_bytes(b"")
+    refused("empty.npz", r"is not a readable \.npz file")
+    with open("single.npz", "wb") as stream:
         np.save(stream, JOINT)
-    refused(tmp_path / "single.npz", r"is not a readable \.npz file")
+    refused("single.npz", r"is not a readable \.npz file")
     refused(
-        raw_member(tmp_path / "folder.npz", b"", "joint/"),
+        raw_member("folder.npz", b"", "joint/"),
         "has a member 'joint/' that does not belong",
     )
-    with zipfile.ZipFile(tmp_path / "none.npz", "w"):
+    with zipfile.ZipFile("none.npz", "w"):
         pass
-    refused(tmp_path / "none.npz", "holds no model")
+    refused("none.npz", "holds no model")
     if hasattr(os, "mkfifo"):
-        os.mkfifo(tmp_path / "pipe.npz")
-        refused(tmp_path / "pipe.npz", "is not an ordinary file")
+        os.mkfifo("pipe.npz")
+        refused("pipe.npz", "is not an ordinary file")
 
 
-def test_two_members_of_one_name_are_refused(tmp_path):
-    path = npz(tmp_path / "two.npz", joint=JOINT)
+def test_two_members_of_one_name_are_refused():
+    path = npz("two.npz", joint=JOINT)
     with (
         zipfile.ZipFile(path, "a") as target,
         pytest.warns(UserWarning, match="Duplicate name"),
@@ -206,39 +197,39 @@ def test_two_members_of_one_name_are_refused(tmp_path):
     refused(path, "'joint'")
 
 
-def test_unusual_compression_is_refused(tmp_path):
-    stored = npz(tmp_path / "stored.npz", joint=JOINT)
+def test_unusual_compression_is_refused():
+    stored = npz("stored.npz", joint=JOINT)
     with (
         zipfile.ZipFile(stored) as source,
-        zipfile.ZipFile(tmp_path / "lzma.npz", "w", zipfile.ZIP_LZMA) as target,
+        zipfile.ZipFile("lzma.npz", "w", zipfile.ZIP_LZMA) as target,
     ):
         target.writestr("joint.npy", source.read("joint.npy"))
-    refused(tmp_path / "lzma.npz", "joint is encrypted or compressed in an unusual way")
+    refused("lzma.npz", "joint is encrypted or compressed in an unusual way")
 
 
-def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    np.savez_compressed(tmp_path / "bomb.npz", joint=np.zeros((1, 1, 2_000_000)), budget=0.1)
-    assert os.path.getsize(tmp_path / "bomb.npz") < 50_000
+def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_read(monkeypatch):
+    np.savez_compressed("bomb.npz", joint=np.zeros((1, 1, 2_000_000)), budget=0.1)
+    assert os.path.getsize("bomb.npz") < 50_000
     monkeypatch.setattr(
         archive, "_read_numbers", lambda *_: pytest.fail("read before its size was checked")
     )
     refused(
-        tmp_path / "bomb.npz",
+        "bomb.npz",
         r"unpacks to 16,000,.* bytes and the limit is 1,000,000",
         max_bytes=1_000_000,
     )
 
 
-def test_a_file_larger_than_the_limit_is_refused_unopened(tmp_path):
-    np.savez(tmp_path / "big.npz", joint=np.zeros((1, 1, 300_000)))
-    refused(tmp_path / "big.npz", r"takes 2,4.* bytes and the limit is 1,000", max_bytes=1000)
+def test_a_file_larger_than_the_limit_is_refused_unopened():
+    np.savez("big.npz", joint=np.zeros((1, 1, 300_000)))
+    refused("big.npz", r"takes 2,4.* bytes and the limit is 1,000", max_bytes=1000)
 
 
-def test_a_member_with_a_wrong_size_is_refused(tmp_path):
+def test_a_member_with_a_wrong_size_is_refused():
     # Directory and header state 8 GB, under the limit, but the data is missing: no memory may be
     # allocated.
     header = npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000,)}")
-    path = raw_member(tmp_path / "lie.npz", header)
+    path = raw_member(Path("lie.npz"), header)
     data = bytearray(path.read_bytes())
     entry = data.index(b"PK\x01\x02")
     struct.pack_into("<I", data, entry + 24, 4_000_000_000)
@@ -315,7 +306,7 @@ def test_every_truncation_is_refused(valid):
 
 
 @pytest.mark.parametrize("multiplier", [0.0, 2.5, 1e300, inf])
-def test_a_saved_solution_is_loaded_bit_for_bit(tmp_path, multiplier):
+def test_a_saved_solution_is_loaded_bit_for_bit(multiplier):
     metadata = {
         "status": "certified",
         "leakage_nats": 1e-300,
@@ -323,8 +314,8 @@ def test_a_saved_solution_is_loaded_bit_for_bit(tmp_path, multiplier):
         "note": "Ŷ",
         "none": None,
     }
-    save_solution(tmp_path / "s.npz", ESTIMATOR, TILT, multiplier, metadata)
-    found = load_solution(tmp_path / "s.npz")
+    save_solution("s.npz", ESTIMATOR, TILT, multiplier, metadata)
+    found = load_solution("s.npz")
     assert_array_equal(found.estimator, ESTIMATOR)
     assert_array_equal(found.tilt, TILT)
     assert found.multiplier == multiplier
@@ -348,23 +339,23 @@ def test_a_saved_solution_is_loaded_bit_for_bit(tmp_path, multiplier):
         ),
     ],
 )
-def test_a_rule_is_saved_and_loaded_bit_for_bit(tmp_path, rule):
-    save_solution(tmp_path / "s.npz", rule, TILT, 1.0, {})
-    found = load_solution(tmp_path / "s.npz").estimator
+def test_a_rule_is_saved_and_loaded_bit_for_bit(rule):
+    save_solution("s.npz", rule, TILT, 1.0, {})
+    found = load_solution("s.npz").estimator
     for name in ("tilt", "ties", "columns", "share", "towards", "band", "tie_classes"):
         assert_array_equal(getattr(found, name), getattr(rule, name))
 
 
-def test_exact_columns_are_written_for_verify(tmp_path):
-    save_solution(tmp_path / "s.npz", ESTIMATOR, TILT, 1.0, {}, exact={2: [1, 2**100], 0: [3, 0]})
-    assert load_solution(tmp_path / "s.npz").estimator.tolist() == ESTIMATOR.tolist()
-    with np.load(tmp_path / "s.npz") as stored:
+def test_exact_columns_are_written_for_verify():
+    save_solution("s.npz", ESTIMATOR, TILT, 1.0, {}, exact={2: [1, 2**100], 0: [3, 0]})
+    assert load_solution("s.npz").estimator.tolist() == ESTIMATOR.tolist()
+    with np.load("s.npz") as stored:
         text = str(stored["exact_columns"])
     assert json.loads(text) == {"2": ["0x1", hex(2**100)], "0": ["0x3", "0x0"]}
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change, message",
     [
         ({"estimator": ESTIMATOR * 2}, r"column 0 .*2\.0"),
         ({"estimator": ESTIMATOR[0]}, r"estimator .*\[3\] .*tilt"),
@@ -382,17 +373,15 @@ def test_exact_columns_are_written_for_verify(tmp_path):
         (RULE | {"ties": [5.0, 5.0], "columns": np.full((2, 2), 0.5)}, "outcome 5 .*twice"),
     ],
 )
-def test_bad_solution_files_are_refused_in_one_sentence(tmp_path, change, message):
+def test_bad_solution_files_are_refused_in_one_sentence(change, message):
     members = {"estimator": ESTIMATOR, "tilt": TILT, "multiplier": 1.0, "metadata": "{}"} | change
-    path = npz(
-        tmp_path / "s.npz", **{name: value for name, value in members.items() if value is not None}
-    )
+    path = npz("s.npz", **{name: value for name, value in members.items() if value is not None})
     with raises_file_error(message):
         load_solution(path)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments, message",
     [
         ((ESTIMATOR * 2, TILT, 1.0, {}), "column 0 of estimator"),
         ((ESTIMATOR, TILT, -1.0, {}), r"multiplier is \[-1\.\]"),
@@ -401,7 +390,7 @@ def test_bad_solution_files_are_refused_in_one_sentence(tmp_path, change, messag
 )
 def test_an_invalid_solution_is_not_written(tmp_path, arguments, message):
     with raises_file_error(message):
-        save_solution(tmp_path / "s.npz", *arguments)
+        save_solution("s.npz", *arguments)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -420,8 +409,8 @@ def test_a_missing_folder_is_refused_in_one_sentence(tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX systems")
 def test_written_files_have_the_permissions_of_any_new_file(tmp_path):
-    save_problem(tmp_path / "p.npz", problems.paper_single(budget=0.01))
-    (tmp_path / "plain").touch()
+    save_problem("p.npz", problems.paper_single(budget=0.01))
+    Path("plain").touch()
     modes = {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("p.npz", "plain")}
     assert len(modes) == 1
 
@@ -429,20 +418,20 @@ def test_written_files_have_the_permissions_of_any_new_file(tmp_path):
 def test_an_unreadable_name_is_not_written(tmp_path):
     problem = Problem.from_joint(JOINT, 0.1, name="two\nlines")
     with raises_file_error(r"p\.npz"):
-        save_problem(tmp_path / "p.npz", problem)
+        save_problem("p.npz", problem)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_files_state_their_version_and_those_of_before_are_read(tmp_path):
+def test_files_state_their_version_and_those_of_before_are_read():
     problem = Problem.from_joint(JOINT, budget=0.01)
-    save_problem(tmp_path / "problem.npz", problem)
-    save_solution(tmp_path / "solution.npz", ESTIMATOR, TILT, 0.5, {})
+    save_problem("problem.npz", problem)
+    save_solution("solution.npz", ESTIMATOR, TILT, 0.5, {})
     for name, load in (("problem", load_problem), ("solution", load_solution)):
-        with np.load(tmp_path / f"{name}.npz") as file:
+        with np.load(f"{name}.npz") as file:
             members = dict(file)
         assert members["version"] == 1
         members["version"] = np.array(2)
         with raises_file_error("version 2"):
-            load(npz(tmp_path / "later.npz", **members))
+            load(npz("later.npz", **members))
         del members["version"]
-        load(npz(tmp_path / "before.npz", **members))
+        load(npz("before.npz", **members))

@@ -85,7 +85,7 @@ def test_what_is_refused_for_memory_in_arrays_is_streamed():
 
 
 @pytest.mark.parametrize(
-    ("laws", "prior", "tail", "words"),
+    "laws, prior, tail, words",
     [
         ([], [[1.0]], 0.0, "groups"),
         ([[[[[0.5, 0.4]]]]], [[1.0]], 0.0, "sums to 0.9"),

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from random_laws import random_columns, random_joint
 from scipy import stats
+from strategies import seeds
 
 from discreet.judge import certify
 from discreet.problems import (
@@ -117,7 +118,7 @@ def test_a_budget_is_kept_by_a_guess_on_a_narrow_interval(width, at):
 
 @example(87914, 0.0, 1e-12)
 @given(
-    st.integers(0, 10**6),
+    seeds,
     st.floats(-12.0, 0.0),
     st.sampled_from([1e-12, 1e-6, 1e-3, 0.02, 0.1, inf]),
 )

@@ -46,15 +46,6 @@ def test_a_rare_private_value_revealed_by_a_guess_has_its_exact_leakage(tiny):
     assert law.excess[1, 1] == pytest.approx(1.0, rel=1e-15)
 
 
-def test_private_values_of_probability_zero_do_not_count():
-    p_xz = np.array([[0.5, 0.25], [0.0, 0.0], [0.05, 0.2]])
-    with_unused = output_law(p_xz, np.eye(2))
-    without = output_law(p_xz[[0, 2]], np.eye(2))
-    assert with_unused.leakage() == without.leakage()
-    assert (with_unused.deviation[:, 1] == 0.0).all()
-    assert (with_unused.ratio_minus_one()[:, 1] == 0.0).all()
-
-
 @given(st.floats(-1.0, 1e300))
 def test_divergence_kernel_is_accurate_relative_to_itself(x):
     exact = (

@@ -167,7 +167,7 @@ def test_the_certificate_of_a_violated_budget_reports_the_given_answer():
 
 
 @pytest.mark.parametrize(
-    ("lower", "upper", "status"),
+    "lower, upper, status",
     [
         (0.0, 1e-150, Status.CERTIFIED),
         (0.0, 5e-324, Status.CERTIFIED),
@@ -189,7 +189,7 @@ def test_an_error_probability_that_is_negligible_is_certified(lower, upper, stat
 
 
 @pytest.mark.parametrize(
-    ("estimator", "tilt", "words"),
+    "estimator, tilt, words",
     [
         (np.ones((2, 3)), None, r"estimator .*\[2, 3\] .*\[2, 4\]"),
         (np.ones((2, 4)), np.ones((4, 2)), r"tilt .*\[4, 2\] .*\[2, 2\]"),

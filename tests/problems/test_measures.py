@@ -11,16 +11,15 @@ import mpmath
 import numpy as np
 import pytest
 from exactly import real
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.random import default_rng
 from numpy.testing import assert_allclose
 from random_laws import random_columns, random_joint
-from strategies import estimators, finite_tilts, problems
+from strategies import estimators, finite_tilts, problems, seeds
 
 import discreet as ds
-from discreet import InputError, Problem, verify
 from discreet.judge import certify
 from discreet.measures import GLeakage, Scope, measure_of
 from discreet.measures.law import OutputLaw, law_of
@@ -93,7 +92,7 @@ def joints(draw):
     """Joint masses [m, 3] of sum one and any smoothness, some guesses next to uninformative, some
     entries 0.
     """
-    rng = default_rng(draw(st.integers(0, 2**32)))
+    rng = default_rng(draw(seeds))
     m = draw(st.integers(2, 4))
     apart = draw(st.sampled_from([1.0, 1.0, 1e-3, 1e-7]))
     pi = rng.dirichlet(np.full(3, draw(st.sampled_from([1.0, 0.2]))) + 1e-3)
@@ -128,7 +127,6 @@ def _possible(u, pi):
     return u[:, pi != 0].tolist(), pi[pi != 0].tolist()
 
 
-@settings(max_examples=25)
 @given(st.data(), joints())
 def test_laws_of_every_measure(data, u):
     share = data.draw(st.floats(0.0, 1.0))
@@ -188,7 +186,6 @@ def test_a_guess_that_excludes_a_value_keeps_no_local_differential_privacy():
     assert law.leakage() == law.leakage_ceiling() == inf
 
 
-@settings(max_examples=25)
 @given(joints(), st.sampled_from([1.0, 1e-4, 1e4]))
 # Little is leaked.
 @example(
@@ -233,7 +230,6 @@ def _exact_of(problem, measure, estimator):
     return _exact(measure, u, u.sum(axis=0))
 
 
-@settings(max_examples=30)
 @given(st.data(), problems(inf))
 def test_no_certificate_is_false(data, problem):
     """With the budget set to what one estimator leaks, no duals prove that it errs more; and no
@@ -260,8 +256,7 @@ def test_no_certificate_is_false(data, problem):
         assert judged.leakage_ceiling <= budget, text
 
 
-@settings(max_examples=20)
-@given(st.integers(0, 2**32), st.sampled_from([1e-6, 1.0, 1e3]), st.sampled_from([0.0, 1e-4, 0.3]))
+@given(seeds, st.sampled_from([1e-6, 1.0, 1e3]), st.sampled_from([0.0, 1e-4, 0.3]))
 # Sibson's order 1.2 at a small price: from the mean, Newton's method needs more than 60 steps
 @example(0, 1e-6, 1e-4)
 def test_the_repair_is_feasible_and_least(seed, multiplier, budget):
@@ -315,8 +310,7 @@ def test_the_repair_is_feasible_and_least(seed, multiplier, budget):
             ), text
 
 
-@settings(max_examples=40)
-@given(st.integers(0, 2**32), st.floats(1.0, 13.0), st.sampled_from([1e-6, 1.0, 1e3]))
+@given(seeds, st.floats(1.0, 13.0), st.sampled_from([1e-6, 1.0, 1e3]))
 def test_a_repair_costs_roundings_weighted_by_probabilities(seed, decades, multiplier):
     """A tilt is feasible but for the rounding of its entries, some as large as 1/π; on average it
     is hardly lowered.
@@ -401,7 +395,7 @@ def test_the_text_of_a_measure_names_it(text):
     ],
 )
 def test_what_names_no_measure_is_refused(given):
-    with pytest.raises(InputError):
+    with pytest.raises(ds.InputError):
         measure_of(given)
 
 
@@ -416,11 +410,11 @@ def test_an_order_with_a_large_exponent_has_a_true_ceiling(alpha):
             [3.07709856019705e-286, 3.073797985389267e-285],
         ]
     )
-    free = Problem(
+    free = ds.Problem(
         p_xz, np.fliplr(np.eye(2)) * p_xz.sum(axis=0), inf, measure=f"sibson:alpha={alpha!r}"
     )
     ceiling = ds.certify(free, np.eye(2)).certificate
-    assert verify(free, np.eye(2)).leakage[1] <= ceiling.leakage_ceiling
+    assert ds.verify(free, np.eye(2)).leakage[1] <= ceiling.leakage_ceiling
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -16,7 +16,6 @@ import discreet as ds
 from discreet.backends.repairs import private_versions
 from discreet.measures.law import phi_residual
 from discreet.numerics.estimators import column_error, normalise
-from discreet.problems.problem import Problem
 
 
 def _assert_stochastic(estimator):
@@ -121,7 +120,7 @@ def test_a_guess_that_is_always_the_same_leaks_nothing_of_any_secret():
 def test_a_guess_that_is_always_the_same_is_private_whatever_the_prior():
     """The products of masses with a prior of 2e-316 have no digits."""
     p_xz = [[0.4, 0.6], [2e-316, 0.0]]
-    problem = Problem(p_xz, [[0.1, 0.2], [0.2, 0.1]], 0.0)
+    problem = ds.Problem(p_xz, [[0.1, 0.2], [0.2, 0.1]], 0.0)
     certificate = ds.certify(problem, [[1.0, 1.0], [0.0, 0.0]]).certificate
     assert certificate is not None
     assert certificate.own_private_within == 0.0
@@ -129,12 +128,12 @@ def test_a_guess_that_is_always_the_same_is_private_whatever_the_prior():
 
 def test_underflow_does_not_make_a_leaking_estimator_private():
     """p(ŷ given x_2) is 0.3 away from p(ŷ), but every product with π_2 underflows."""
-    problem = Problem([[0.5, 0.5], [5e-324, 0.0]], [[0.0, 0.5], [0.5, 0.0]], 0.0)
+    problem = ds.Problem([[0.5, 0.5], [5e-324, 0.0]], [[0.0, 0.5], [0.5, 0.0]], 0.0)
     law = problem.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))
     assert phi_residual(law) >= 0.3
     constant = _repaired(problem, [[0.8, 0.2], [0.2, 0.8]])
     assert phi_residual(constant.law) == 0.0
-    rare = Problem([[0.5, 0.5], [1e-310, 0.0]], [[0.0, 0.5], [0.5, 0.0]], 0.0)
+    rare = ds.Problem([[0.5, 0.5], [1e-310, 0.0]], [[0.0, 0.5], [0.5, 0.0]], 0.0)
     assert phi_residual(rare.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))) == pytest.approx(
         0.3, rel=1e-9
     )

@@ -240,7 +240,7 @@ def test_moves_of_equal_effect_do_not_crowd_out_others():
     assert judged.private_within == repeated.private_within == 0.0
 
 
-@pytest.mark.parametrize(("share", "private"), [(0.2, True), (0.9, True), (1.1, False)])
+@pytest.mark.parametrize("share, private", [(0.2, True), (0.9, True), (1.1, False)])
 def test_the_limit_is_on_what_a_single_guess_tells(share, private):
     problem = nearly_independent(share * PRIVATE_LIMIT)
     judged = certify(problem, problem.bayes_estimator).certificate

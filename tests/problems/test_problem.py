@@ -32,7 +32,7 @@ def _changed(array, index, value):
 
 
 @pytest.mark.parametrize(
-    ("p_xz", "loss", "words"),
+    "p_xz, loss, words",
     [
         (np.ones(4) / 4, LOSS, r"p_xz .*\[4\].*\[n, N\]"),
         (np.zeros((2, 0)), LOSS, r"p_xz .*\[2, 0\]"),
@@ -54,7 +54,7 @@ def test_bad_arrays_are_named_in_one_sentence(p_xz, loss, words):
 
 
 @pytest.mark.parametrize(
-    ("joint", "matrix", "words"),
+    "joint, matrix, words",
     [
         (np.ones((2, 2)) / 4, None, r"joint .*\[2, 2\].*\[n, m, N\]"),
         (np.ones((2, 2, 2)), None, "joint sums to 8.0"),
@@ -68,15 +68,15 @@ def test_bad_joints_are_named_in_one_sentence(joint, matrix, words):
 
 
 @pytest.mark.parametrize(
-    ("budgets", "words"),
-    [
-        ({}, "budget="),
-        ({"budget": nan}, "budget is nan"),
-        ({"budget": "much"}, "budget is 'much'"),
-        ({"budget": [0.1, 0.2]}, "which is not a number|budget has 2 entries"),
-        ({"equivocation": 0.7}, ("equivocation 0.7 .*0.69314718056")),
-        ({"equivocation": nan}, "equivocation nan"),
-    ],
+    "words, budgets",
+    {
+        "budget=": {},
+        "budget is nan": {"budget": nan},
+        "budget is 'much'": {"budget": "much"},
+        "which is not a number|budget has 2 entries": {"budget": [0.1, 0.2]},
+        "equivocation 0.7 .*0.69314718056": {"equivocation": 0.7},
+        "equivocation nan": {"equivocation": nan},
+    }.items(),
 )
 def test_bad_budgets_are_named_in_one_sentence(budgets, words):
     with raises_input_error(words):
@@ -147,14 +147,6 @@ def test_building_again_from_the_arrays_gives_the_arrays(problem, off):
     again = Problem(scaled.p_xz, scaled.loss, 0.1)
     assert_array_equal(again.p_xz, scaled.p_xz)
     assert_array_equal(again.loss, scaled.loss)
-
-
-def test_repr_names_the_problem():
-    assert (
-        repr(Problem(P_XZ, LOSS, 0.1, name="toy"))
-        == "Problem('toy', n=2, m=2, N=2, budget=0.1 nats)"
-    )
-    assert repr(Problem(P_XZ, LOSS, inf)) == "Problem(n=2, m=2, N=2, budget=inf nats)"
 
 
 # -- derived numbers

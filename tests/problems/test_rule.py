@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
@@ -100,7 +100,6 @@ def test_blending_composes():
     assert (rule.blended(1.0, towards).dense(blocks_of(problem)) == towards[:, None]).all()
 
 
-@settings(max_examples=30)
 @given(
     st.integers(1, 4),
     st.integers(1, 5),
@@ -188,7 +187,7 @@ def test_a_dense_estimator_that_is_too_large_needs_out():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    "arguments, words",
     [
         (([1.0, 2.0],), r"give \[m, n\]"),
         (([[np.nan]],), r"tilt\[0, 0\]"),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_allclose
 from random_laws import random_columns, random_joint
+from strategies import seeds
 
 from discreet.problems.outcomes import ArrayBlocks, Chunk
 from discreet.problems.streams.sample import sample
@@ -34,7 +35,7 @@ def weighed(blocks, *, by_error=False):
 @given(
     st.sampled_from(SHAPES),
     st.integers(1, 900),
-    st.integers(0, 10**6),
+    seeds,
     st.booleans(),
     st.integers(1, 400),
 )

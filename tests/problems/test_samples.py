@@ -10,6 +10,7 @@ import pytest
 from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
 from refusals import raises_input_error
+from solving import assert_certified
 
 import discreet as ds
 from discreet import InputError, Problem
@@ -280,8 +281,7 @@ def test_several_hidden_columns_are_several_constraints_on_the_same_guesses():
     assert_allclose(both.loss, alone.loss, rtol=1e-13)
     assert both.samples.private_labels == {"sex": ("f", "m"), "race": ("a", "b", "c")}
     assert [column.name for column in both.samples.columns] == ["score", "town"]
-    found = ds.solve(both, "tilt")
-    assert found.status is ds.Status.CERTIFIED
+    found = assert_certified(both, "tilt")
     leaks = both.leakages(found.estimator)
     assert leaks[0] <= 0.001 * (1 + 1e-9)
     assert leaks[1] <= 0.002 * (1 + 1e-9)
@@ -391,7 +391,7 @@ DAYS = np.array(["2024-01-05", "2024-02-06"], dtype="datetime64[D]")
 
 
 @pytest.mark.parametrize(
-    ("asked", "named"),
+    "asked, named",
     [
         ({"x": [0, 1, 1]}, "'y' .* 2 .*'x' 3"),
         ({"z": [nan, nan]}, "2 people"),

@@ -82,7 +82,7 @@ def test_a_pair_of_probability_zero_may_have_any_law():
 
 
 @pytest.mark.parametrize(
-    ("law", "prior", "count", "message"),
+    "law, prior, count, message",
     [
         ([[[0.5, 0.6]]], [[1.0]], 2, r"p_z_given_xy\[0, 0\] sums to 1.1"),
         ([[[1.5, -0.5]]], [[1.0]], 2, r"p_z_given_xy\[0, 0, 1\] is -0.5"),
@@ -159,13 +159,13 @@ def test_interval_masses_sum_to_one_and_merge(cuts, mean, sigma):
 
 
 @pytest.mark.parametrize(
-    ("edges", "message"),
-    [
-        ([-inf, nan, inf], "must be strictly increasing"),
-        ([0.0], "give a row of at least two"),
-        (["a", "b"], "row of edges"),
-        ([0.0, 1.0], (r"\(x\[0\], y\[0\]\) .*−inf and inf")),
-    ],
+    "message, edges",
+    {
+        "must be strictly increasing": [-inf, nan, inf],
+        "give a row of at least two": [0.0],
+        "row of edges": ["a", "b"],
+        r"\(x\[0\], y\[0\]\) .*−inf and inf": [0.0, 1.0],
+    }.items(),
 )
 def test_bad_edges_are_refused_in_one_sentence(edges, message):
     with raises_input_error(message):
@@ -173,7 +173,7 @@ def test_bad_edges_are_refused_in_one_sentence(edges, message):
 
 
 @pytest.mark.parametrize(
-    ("laws", "prior", "message"),
+    "laws, prior, message",
     [
         ([[stats.norm()]], [[0.5, 0.5]], "1 .* 2 "),
         ([[stats.norm()]], [[0.9]], "p_xy sums to 0.9"),

@@ -16,10 +16,10 @@ from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
 from random_laws import laws_of_secrets, random_columns, random_joint
 from refusals import raises_file_error, raises_input_error
+from solving import assert_certified
 from strategies import estimators, finite_tilts, joints
 
 import discreet as ds
-from discreet import FileError
 from discreet.files import map_problem
 from discreet.judge import certify
 from discreet.measures import measure_of
@@ -91,7 +91,7 @@ def test_what_is_about_one_budget_names_the_terms():
 
 
 @pytest.mark.parametrize(
-    ("build", "words"),
+    "build, words",
     [
         (lambda: Problem(loss=LOSS, constraints=[]), "constraints "),
         (
@@ -367,8 +367,7 @@ def test_an_answer_of_tilt_that_is_nearly_private_is_made_private():
         (given, 0.0, CONDITIONAL),
         loss=loss,
     )
-    solution = ds.solve(problem, "tilt", gap=1e-9)
-    assert solution.status is ds.Status.CERTIFIED, solution
+    solution = assert_certified(problem, "tilt", gap=1e-9)
     assert solution.certificate.blend == 0.0
     assert all(term.own_budget_kept for term in solution.certificate.terms)
 
@@ -388,8 +387,7 @@ def three_secrets(seed, budget):
 
 @pytest.mark.parametrize("seed", [1, 6, 13, 25])
 def test_tilt_keeps_a_budget_beside_no_gain_and_no_leak(seed):
-    solution = ds.solve(three_secrets(seed, 1e-4), "tilt", gap=1e-9)
-    assert solution.status is ds.Status.CERTIFIED, solution
+    solution = assert_certified(three_secrets(seed, 1e-4), "tilt", gap=1e-9)
     assert solution.certificate.blend == 0.0
 
 
@@ -409,8 +407,7 @@ def test_groups_that_say_the_same_are_one_condition():
     problem = several(
         (given.sum(axis=0), 0.0017855), (given, 0.0, CONDITIONAL), loss=given.sum(axis=1)[::-1]
     )
-    solution = ds.solve(problem, "tilt", gap=1e-9)
-    assert solution.status is ds.Status.CERTIFIED, solution
+    assert_certified(problem, "tilt", gap=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -459,7 +456,7 @@ def test_damaged_constraints_are_refused_in_a_sentence(tmp_path):
         [entry, 5],
     ):
         np.savez(path, p_xz=TWO.p_xz, loss=TWO.loss, constraint=np.array(json.dumps(stated)))
-        with pytest.raises(FileError):
+        with pytest.raises(ds.FileError):
             ds.load_problem(path)
     np.savez(path, joint=FULL.sum(axis=1), constraint=np.array(json.dumps([entry])))
     with raises_file_error("p_xz and loss"):

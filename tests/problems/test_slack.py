@@ -167,7 +167,7 @@ def test_the_ceiling_holds_for_many_private_values(n):
         assert exact <= found <= exact * (1 + 2 * n * mpmath.mpf(2) ** -53 + mpmath.mpf(10) ** -13)
 
 
-@pytest.mark.parametrize(("size", "digits"), [(1e-3, 13), (1e-12, 11), (1e-22, 3), (1e-30, 0)])
+@pytest.mark.parametrize("size, digits", [(1e-3, 13), (1e-12, 11), (1e-22, 3), (1e-30, 0)])
 def test_an_estimate_loses_digits_where_the_leakage_is_tiny_and_the_ceiling_holds(size, digits):
     """Leakage is about size². The columns are 0.5 ± 2⁻⁴⁰ exactly; only the joint law brings it
     down.

@@ -16,7 +16,7 @@ TEXT = "age,zip,name,score\n40,01234,Ann,1.5\n,99,,-2e3\n\n7,3,Bo,.5\n"
 @pytest.fixture
 def people(tmp_path):
     path = tmp_path / "people.csv"
-    path.write_text(TEXT, encoding="utf-8")
+    path.write_text(TEXT)
     return path
 
 
@@ -67,7 +67,7 @@ READERS = (lambda path: read_table(path, ["a"]), lambda path: TableStream(path).
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    "content, said",
     [
         (b"", "has no people"),
         (b"a,b\n", "has no people"),
@@ -86,7 +86,7 @@ def test_bad_tables_are_refused_in_one_sentence(tmp_path, read, content, said):
 
 
 def test_parquet_that_is_none_and_files_that_are_absent_are_refused(tmp_path):
-    (tmp_path / "people.parquet").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "people.parquet").write_text(TEXT)
     with raises_file_error("is not Parquet"):
         read_table(tmp_path / "people.parquet")
     with raises_file_error("cannot be read"):
@@ -149,6 +149,6 @@ def test_a_stream_has_the_columns_of_the_table_as_a_whole(tmp_path, monkeypatch,
 def test_a_stream_notices_that_its_file_was_changed(people):
     stream = TableStream(people)
     assert stream.people == 3
-    people.write_text(TEXT.replace("40", "forty"), encoding="utf-8")
+    people.write_text(TEXT.replace("40", "forty"))
     with raises_file_error(people.name):
         next(stream.parts())

@@ -4,8 +4,8 @@ import json
 import math
 
 import pytest
+from refusals import raises_file_error
 
-from discreet import FileError
 from discreet.reports.asv_results import read_asv
 
 GRID = [["'tilt'", "'conic'"], ["4", "16"]]
@@ -60,7 +60,7 @@ def test_a_benchmark_that_failed_as_a_whole_failed_at_every_point(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    "content, words",
     [
         ("{", "cannot read"),
         ("[]", "no mapping"),
@@ -71,13 +71,13 @@ def test_a_benchmark_that_failed_as_a_whole_failed_at_every_point(tmp_path):
     ],
 )
 def test_damage_is_named(tmp_path, content, words):
-    with pytest.raises(FileError, match=words) as caught:
+    with raises_file_error(words) as caught:
         read_asv(written(tmp_path, content))
     assert "c0ffee-env.json" in str(caught.value)
 
 
 def test_a_folder_without_results_says_how_to_get_some(tmp_path):
-    with pytest.raises(FileError, match="set-commit-hash"):
+    with raises_file_error("set-commit-hash"):
         read_asv(tmp_path)
-    with pytest.raises(FileError, match="nowhere"):
+    with raises_file_error("nowhere"):
         read_asv(tmp_path / "nowhere")

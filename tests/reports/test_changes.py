@@ -96,7 +96,7 @@ WRONG = {"status": Status.VIOLATED_PRIVACY, "claimed": "optimal"}
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "kind"),
+    "was, now, kind",
     [
         ({}, WRONG, "wrong"),
         (WRONG, {}, "better"),

@@ -12,9 +12,10 @@ from command import solving_here
 from hypothesis import given
 from hypothesis import strategies as st
 from random_laws import random_joint
+from refusals import raises_input_error
 from rich.console import Console
 
-from discreet import InputError, Problem, Status
+from discreet import Problem, Status
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.problems import LeakageBudget, catalog
 from discreet.reports import Case, Configuration, run_comparison, tables, wording
@@ -137,15 +138,15 @@ def test_several_secrets_are_compared_by_the_largest_share_of_a_budget():
 
 
 def test_bad_plans_are_refused(trial, model):
-    with pytest.raises(InputError, match="nothing to compare"):
+    with raises_input_error("nothing to compare"):
         run_comparison([])
-    with pytest.raises(InputError, match="'a'"):
+    with raises_input_error("'a'"):
         run_comparison([Case("a", model), Case("a", model)])
-    with pytest.raises(InputError, match="'highs'"):
+    with raises_input_error("'highs'"):
         run_comparison([Case("a", model)], [Configuration("highs"), Configuration("highs")])
-    with pytest.raises(InputError, match="'nobody'"):
+    with raises_input_error("'nobody'"):
         run_comparison([Case("a", model)], [Configuration("nobody")])
-    with pytest.raises(InputError, match="no backend to compare"):
+    with raises_input_error("no backend to compare"):
         run_comparison([Case("a", model)], [])
 
 
@@ -178,7 +179,7 @@ def test_a_narrow_terminal_shows_every_digit(comparison):
 
 
 @pytest.mark.parametrize(
-    ("lower", "upper", "words"),
+    "lower, upper, words",
     [
         (0.017376354412, 0.017376354439, "0.0173763544[120, 390]"),
         (0.25, 0.25, "0.250000000000"),

@@ -13,9 +13,10 @@ from dataclasses import replace
 import fake_backends
 import pytest
 from command import environment, refused, solving_here, start
+from refusals import raises_input_error
 from waiting import is_alive, within
 
-from discreet import InputError, Status
+from discreet import Status
 from discreet.errors import Absent
 from discreet.reports.measurements import read_csv
 from discreet.reports.study import executors, runner
@@ -336,7 +337,7 @@ def test_cells_whose_worker_was_lost_run_once_more_alone(tmp_path, cells):
 
 def test_a_fault_of_the_workers_stops_the_study_and_ends_what_runs(tmp_path, cells):
     executor = Scripted(3, {}, ModuleNotFoundError("No module named 'discreet'"))
-    with pytest.raises(InputError, match=r"loky .*'discreet'"):
+    with raises_input_error(r"loky .*'discreet'"):
         run_scripted(tmp_path, executor, cells)
     assert executor.stopped == [cell.key for cell in cells[1:3]]
 
@@ -344,7 +345,7 @@ def test_a_fault_of_the_workers_stops_the_study_and_ends_what_runs(tmp_path, cel
 def test_a_worker_with_other_versions_is_refused(tmp_path, cells, monkeypatch):
     keys = [cell.key for cell in cells]
     monkeypatch.setattr(runner, "versions", lambda *_: {**cells[0].versions, "numpy": "1.0"})
-    with pytest.raises(InputError, match=r"numpy 1\.0, .*\d"):
+    with raises_input_error(r"numpy 1\.0, .*\d"):
         run_scripted(tmp_path, Scripted(1, {}), cells)
     assert [cell.key for cell in cells] == keys
 
@@ -380,21 +381,18 @@ def test_what_goes_wrong_around_a_backend_is_a_row_too(tmp_path, cells, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (
-            "lokey",
-            (
-                "there is no executor 'lokey' (did you mean 'loky'?); give local, loky or "
-                "loky:WORKERS, dask:ADDRESS"
-            ),
+    "words, said",
+    {
+        "lokey": (
+            "there is no executor 'lokey' (did you mean 'loky'?); give local, loky or "
+            "loky:WORKERS, dask:ADDRESS"
         ),
-        ("loky:0", "'loky:0' is not an executor; give loky or loky:WORKERS"),
-        ("loky:", "'loky:' is not an executor"),
-        ("local:2", "'local:2' is not an executor; give local"),
-        ("dask", "'dask' is not an executor; give dask:ADDRESS"),
-        ("submitit:", "'submitit:' is not an executor; give submitit:PARTITION"),
-    ],
+        "loky:0": "'loky:0' is not an executor; give loky or loky:WORKERS",
+        "loky:": "'loky:' is not an executor",
+        "local:2": "'local:2' is not an executor; give local",
+        "dask": "'dask' is not an executor; give dask:ADDRESS",
+        "submitit:": "'submitit:' is not an executor; give submitit:PARTITION",
+    }.items(),
 )
 def test_other_words_are_refused_in_one_sentence(words, said, tmp_path):
     assert said in refused("bench quick --executor", words, "--out", str(tmp_path / "new"))
@@ -414,7 +412,7 @@ def test_no_scheduler_and_no_queue_are_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(executors, "_CONNECT", 0.5)
     with (
         socket.create_server(("127.0.0.1", 0)) as deaf,
-        pytest.raises(InputError, match=(r"Dask .*'127\.0\.0\.1:\d+' .*0\.5 s")),
+        raises_input_error(r"Dask .*'127\.0\.0\.1:\d+' .*0\.5 s"),
         open_executor(f"dask:127.0.0.1:{deaf.getsockname()[1]}", tmp_path, AttemptLimits()),
     ):
         pass
@@ -425,7 +423,7 @@ def test_no_scheduler_and_no_queue_are_one_sentence(tmp_path, monkeypatch):
         ("submitit:long", r"'long' .*submitit:local"),
     ):
         with (
-            pytest.raises(InputError, match=said),
+            raises_input_error(said),
             open_executor(words, tmp_path, AttemptLimits()),
         ):
             pass
@@ -450,7 +448,7 @@ parameters = { bins = 4 }
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
-@pytest.mark.parametrize("where", ["loky:2", "dask"])
+@pytest.mark.parametrize("where", ["loky:2", pytest.param("dask", marks=pytest.mark.gate)])
 def test_ctrl_c_ends_every_process(tmp_path, where, note, request):
     words = f"dask:{request.getfixturevalue('address')}" if where == "dask" else where
     variables = {"FAKE_CHILD": str(note), "DISCREET_BACKENDS": os.environ["DISCREET_BACKENDS"]}

@@ -4,12 +4,13 @@ import re
 import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from checkout import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import raises_input_error
 
 import discreet as ds
 from discreet.reports.curve import curve_figure, curve_grid
@@ -17,7 +18,6 @@ from discreet.showing.figures import Figure, Series, extent, ticks
 from discreet.showing.plane import DARK, LIGHT, WIDTH, Words, draw_figure
 from discreet.showing.svg import LOOK_STYLE, standalone, svg
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMESPACE = {"s": "http://www.w3.org/2000/svg"}
 FIGURE = Figure(
     name="all",
@@ -73,7 +73,7 @@ def test_an_axis_shows_everything_and_its_ticks_lie_on_it(values, log, padded):
 
 
 @pytest.mark.parametrize(
-    ("ends", "log", "words"),
+    "ends, log, words",
     [
         ((0.0, 1.0), False, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
         ((1.0, 30.0), False, ["5", "10", "15", "20", "25", "30"]),
@@ -158,7 +158,7 @@ def luminance(colour):
     return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
 
 
-@pytest.mark.parametrize(("tones", "ground"), [(LIGHT, "#ffffff"), (DARK, "#161b22")])
+@pytest.mark.parametrize("tones, ground", [(LIGHT, "#ffffff"), (DARK, "#161b22")])
 def test_tones_stand_out_from_their_ground(tones, ground):
     for tone in tones:
         light, dark = sorted((luminance(tone), luminance(ground)), reverse=True)
@@ -167,7 +167,7 @@ def test_tones_stand_out_from_their_ground(tones, ground):
 
 def test_a_figure_is_saved_as_the_file_that_is_drawn(tmp_path):
     FIGURE.save(tmp_path / "all.svg")
-    assert (tmp_path / "all.svg").read_text(encoding="utf-8") == standalone(FIGURE)
+    assert (tmp_path / "all.svg").read_text() == standalone(FIGURE)
     with pytest.raises(ds.FileError):
         FIGURE.save(tmp_path / "nowhere" / "all.svg")
 
@@ -185,7 +185,7 @@ def test_a_figure_is_saved_as_pdf(tmp_path):
 
 def test_a_pdf_without_its_library_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cairosvg", None)
-    with pytest.raises(ds.InputError, match=r"discreet\[pdf\]"):
+    with raises_input_error(r"discreet\[pdf\]"):
         FIGURE.save(tmp_path / "all.pdf")
     assert not (tmp_path / "all.pdf").exists()
 
@@ -243,7 +243,7 @@ def unpainted(text):
 
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_published_picture_is_painted_by_programs_that_know_no_css_variables(path):
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text()
     assert "var(" not in light_style(text)
     assert not unpainted(text)
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from browser import Tab
 from measured import HOME, ORIGIN, answer, timeout
+from refusals import raises_file_error, raises_input_error
 
-from discreet import FileError, InputError, Status
+from discreet import Status
 from discreet.reports.asv_results import AsvRecord
 from discreet.reports.html import interactive, report_numbers, report_page, write_report
 from discreet.reports.html.interactive import SCRIPTS, clean_rows
@@ -98,7 +99,7 @@ def test_no_folder_no_name_and_no_traceback_gets_in():
 
 
 def test_the_page_names_no_address_but_that_of_svg(shipped):
-    page = shipped.read_text(encoding="utf-8")
+    page = shipped.read_text()
     assert set(re.findall(r"https?://[^\s\"'<)]+", page)) == {"http://www.w3.org/2000/svg"}
     assert "default-src 'none'" in page
     assert "unsafe" not in page
@@ -145,23 +146,23 @@ def test_no_line_of_a_figure_is_carried_twice():
 def test_the_scripts_write_no_number_and_know_no_scale():
     words = r"toFixed|toPrecision|toExponential|toLocaleString|Math\.log|Intl\."
     for name in SCRIPTS:
-        assert not re.findall(words, (FOLDER / name).read_text(encoding="utf-8")), name
+        assert not re.findall(words, (FOLDER / name).read_text()), name
 
 
 def test_a_page_is_replaced_and_a_foreign_file_is_not(tmp_path):
     page = write_report(ROWS, tmp_path / "page.html")
-    assert MARK in page.read_text(encoding="utf-8")
+    assert MARK in page.read_text()
     assert write_report(ROWS[:5], page) == page
     foreign = tmp_path / "mine.html"
-    foreign.write_text("<p>mine</p>", encoding="utf-8")
-    with pytest.raises(FileError, match=foreign.name):
+    foreign.write_text("<p>mine</p>")
+    with raises_file_error(foreign.name):
         write_report(ROWS, foreign)
-    assert foreign.read_text(encoding="utf-8") == "<p>mine</p>"
-    with pytest.raises(FileError, match="folder"):
+    assert foreign.read_text() == "<p>mine</p>"
+    with raises_file_error("folder"):
         write_report(ROWS, tmp_path)
-    with pytest.raises(FileError, match=r"no/such/page.html"):
+    with raises_file_error(r"no/such/page.html"):
         write_report(ROWS, tmp_path / "no" / "such" / "page.html")
-    with pytest.raises(InputError, match="no measurements"):
+    with raises_input_error("no measurements"):
         write_report([], tmp_path / "none.html")
     assert not (tmp_path / "none.html").exists()
 

@@ -8,10 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from command import recorded, refused, run
+from numpy.random import default_rng
+from refusals import raises_file_error
 
 import discreet as ds
 from discreet.backends.exchange.files import export_lines
 from discreet.measures import measure_of
+from discreet.problems import paper_single
 from discreet.reports import Configuration
 from discreet.reports.hunt import findings, search
 from discreet.reports.hunt.candidates import Candidate, drawn, mutated, simpler
@@ -19,7 +22,7 @@ from discreet.reports.hunt.scripts import _FORMULAS, reproduced, script
 from discreet.reports.hunt.search import Find, Progress, Quarry, find_in
 
 MI = measure_of("mutual-information")
-CANDIDATE = Candidate.of(ds.problems.paper_single(bins=6, budget=0.001))
+CANDIDATE = Candidate.of(paper_single(bins=6, budget=0.001))
 
 
 def quarry(backend, gap=1e-4, **settings):
@@ -35,7 +38,7 @@ def liar(monkeypatch):
 
 
 def test_a_candidate_is_its_problem():
-    problem = ds.problems.paper_single(bins=6, budget=0.001)
+    problem = paper_single(bins=6, budget=0.001)
     again = CANDIDATE.problem()
     assert np.allclose(again.p_xz, problem.p_xz, rtol=1e-15)
     assert np.allclose(again.loss, problem.loss, rtol=1e-15)
@@ -45,10 +48,10 @@ def test_a_candidate_is_its_problem():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_candidates_follow_from_their_seed_and_proposals_are_problems(seed):
-    one, other = (drawn(MI, np.random.default_rng(seed)) for _ in range(2))
+    one, other = (drawn(MI, default_rng(seed)) for _ in range(2))
     assert np.array_equal(one.weights, other.weights)
     assert one.problem() is not None
-    changed = mutated(one, np.random.default_rng(seed))
+    changed = mutated(one, default_rng(seed))
     assert changed.weights.shape[0] == one.weights.shape[0]
 
 
@@ -124,7 +127,7 @@ def found(backend, candidate, gap=1e-4, **settings):
 
 
 @pytest.mark.parametrize(
-    ("backend", "settings", "budget"),
+    "backend, settings, budget",
     [
         ("highs", {}, 0.0),
         ("glop", {}, 0.0),
@@ -148,7 +151,7 @@ def test_a_script_solves_the_same_program_without_discreet(backend, settings, bu
     text = script(find, asked.configuration, asked.options, "title")
     assert "import discreet" not in text
     path = tmp_path / "reproduce.py"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     done = subprocess.run(
         [sys.executable, "-P", "-W", "error", str(path)],
         capture_output=True,
@@ -162,7 +165,7 @@ def test_a_script_solves_the_same_program_without_discreet(backend, settings, bu
 
 @pytest.mark.parametrize("name", _FORMULAS)
 def test_formulas_of_scripts_are_the_measures(name):
-    problem = ds.problems.paper_single(bins=6, fraction=0.5, measure=name)
+    problem = paper_single(bins=6, fraction=0.5, measure=name)
     estimator = 0.7 * problem.bayes_estimator + 0.3 / problem.m
     u = estimator @ problem.p_xz.T
     names = {"u": u, "s": u.sum(axis=1, keepdims=True), "p": u.sum(axis=0), "np": np}
@@ -189,7 +192,7 @@ def test_a_find_is_written_with_its_instance_bracket_and_report(liar, tmp_path):
     assert again.counts == known.counts
     assert np.array_equal(again.best.weights, CANDIDATE.weights)
     for other in (quarry("fake-bayes", 1e-6), quarry("tilt")):
-        with pytest.raises(ds.FileError, match="choose another --out"):
+        with raises_file_error("choose another --out"):
             findings.resume(tmp_path, other)
 
 

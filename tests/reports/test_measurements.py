@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from measured import measurement
+from refusals import raises_file_error
 
 import discreet as ds
-from discreet.errors import FileError
 from discreet.reports import Measurement
 from discreet.reports.measurements import (
     COLUMNS,
@@ -69,8 +69,6 @@ def by_column():
 
 MEASUREMENTS = st.builds(Measurement, **by_column())
 MODEST = settings(
-    max_examples=40,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
@@ -93,7 +91,7 @@ def test_rows_survive_comma_separated_files(found, tmp_path):
     assert (tmp_path / "rows.csv.gz").read_bytes() == first
 
 
-@settings(MODEST, max_examples=10)
+@MODEST
 @given(row=MEASUREMENTS)
 def test_a_row_survives_parquet(row, tmp_path_factory):
     pytest.importorskip("duckdb")
@@ -126,20 +124,20 @@ def test_a_required_column_that_is_missing_is_named():
     record = to_record(measurement())
     del record["gap_target"]
     record.pop("outcomes")
-    with pytest.raises(FileError, match="column outcomes "):
+    with raises_file_error("column outcomes "):
         from_record(record, "here")
 
 
 @pytest.mark.parametrize(
-    ("column", "text"),
-    [
-        ("outcomes", "many"),
-        ("status", "splendid"),
-        ("parameters", "[1]"),
-        ("samples", "{}"),
-        ("upper", "low"),
-        ("versions", "{"),
-    ],
+    "column, text",
+    {
+        "outcomes": "many",
+        "status": "splendid",
+        "parameters": "[1]",
+        "samples": "{}",
+        "upper": "low",
+        "versions": "{",
+    }.items(),
 )
 def test_a_value_of_the_wrong_kind_is_named_with_its_line(column, text, tmp_path):
     write_csv([measurement(), measurement()], tmp_path / "rows.csv")
@@ -150,11 +148,11 @@ def test_a_value_of_the_wrong_kind_is_named_with_its_line(column, text, tmp_path
     cells[COLUMNS.index(column)] = text
     quoted = ",".join('"' + cell.replace('"', '""') + '"' for cell in cells)
     (tmp_path / "rows.csv").write_text("\n".join([*lines[:2], quoted]) + "\n")
-    with pytest.raises(FileError, match=rf"rows\.csv, line 3: column {column} "):
+    with raises_file_error(rf"rows\.csv, line 3: column {column} "):
         read_csv(tmp_path / "rows.csv")
 
 
-@settings(MODEST, max_examples=25)
+@MODEST
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_refused_never_anything_else(data, tmp_path):
     written = [measurement(), measurement(cell="def")]
@@ -167,11 +165,11 @@ def test_a_damaged_file_is_read_or_refused_never_anything_else(data, tmp_path):
         whole[:cut] + bytes([whole[cut] ^ flip]) + whole[cut + 1 :]
     )
     (tmp_path / "plain.csv").write_bytes(gzip.decompress(whole)[: data.draw(st.integers(0, 2000))])
-    with pytest.raises(FileError, match=r"torn\.csv\.gz"):
+    with raises_file_error(r"torn\.csv\.gz"):
         read_results([tmp_path / "torn.csv.gz"])
-    with contextlib.suppress(FileError):
+    with contextlib.suppress(ds.FileError):
         assert read_results([tmp_path / "bent.csv.gz"]) == written
-    with contextlib.suppress(FileError):
+    with contextlib.suppress(ds.FileError):
         # The last line may be cut within a value.
         whole_lines = read_results([tmp_path / "plain.csv"])[:-1]
         assert whole_lines == written[: len(whole_lines)]
@@ -188,7 +186,7 @@ def test_results_that_are_not_there_or_not_ours(tmp_path):
         "empty": "not the folder of a study",
         "nul\0l": "cannot be read|there are no results",
     }.items():
-        with pytest.raises(FileError, match=said):
+        with raises_file_error(said):
             read_results([tmp_path / name])
 
 
@@ -197,9 +195,9 @@ def test_duckdb_that_is_absent_is_a_sentence_with_the_remedy(tmp_path, monkeypat
 
     monkeypatch.setitem(sys.modules, "duckdb", None)
     (tmp_path / "rows.parquet").write_bytes(b"")
-    with pytest.raises(FileError, match=r'pip install "discreet\[bench\]"'):
+    with raises_file_error(r'pip install "discreet\[bench\]"'):
         read_results([tmp_path / "rows.parquet"])
-    with pytest.raises(FileError, match=r'pip install "discreet\[bench\]"'):
+    with raises_file_error(r'pip install "discreet\[bench\]"'):
         Store(tmp_path)
 
 

@@ -6,8 +6,8 @@ import json
 import os
 
 import pytest
+from refusals import raises_file_error
 
-from discreet import FileError
 from discreet.reports.outputs import MANIFEST, check_folder, replace_file, write_folder
 
 CONTENTS = {"a.txt": "one", "b.bin": b"\x00\xff"}
@@ -35,9 +35,9 @@ def snapshot(folder):
 def test_somebody_elses_file_is_left_alone_and_so_is_the_rest(tmp_path):
     (tmp_path / "b.bin").write_text("mine")
     before = snapshot(tmp_path)
-    with pytest.raises(FileError, match=r"b\.bin "):
+    with raises_file_error(r"b\.bin "):
         check_folder(tmp_path, CONTENTS)
-    with pytest.raises(FileError, match=r"b\.bin "):
+    with raises_file_error(r"b\.bin "):
         write_folder(tmp_path, CONTENTS, {})
     assert snapshot(tmp_path) == before
 
@@ -46,7 +46,7 @@ def test_a_file_made_here_and_changed_since_is_left_alone(tmp_path):
     write_folder(tmp_path, CONTENTS, {})
     (tmp_path / "a.txt").write_text("my notes")
     before = snapshot(tmp_path)
-    with pytest.raises(FileError, match=r"a\.txt"):
+    with raises_file_error(r"a\.txt"):
         write_folder(tmp_path, CONTENTS, {})
     assert snapshot(tmp_path) == before
 
@@ -54,17 +54,17 @@ def test_a_file_made_here_and_changed_since_is_left_alone(tmp_path):
 def test_links_folders_and_false_manifests_are_refused(tmp_path):
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "a.txt").mkdir()
-    with pytest.raises(FileError, match=r"one/a\.txt"):
+    with raises_file_error(r"one/a\.txt"):
         check_folder(tmp_path / "one", CONTENTS, overwrite=True)
     (tmp_path / "two").mkdir()
     (tmp_path / "two" / "a.txt").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(FileError, match=r"two/a\.txt"):
+    with raises_file_error(r"two/a\.txt"):
         check_folder(tmp_path / "two", CONTENTS, overwrite=True)
     for k, text in enumerate(["not json", "[]", "{}", '{"sha256": 3}', "[" * 100_000]):
         folder = tmp_path / f"false{k}"
         folder.mkdir()
         (folder / MANIFEST).write_text(text)
-        with pytest.raises(FileError, match=f"false{k}/{MANIFEST}"):
+        with raises_file_error(f"false{k}/{MANIFEST}"):
             write_folder(folder, CONTENTS, {})
         assert snapshot(folder) == {MANIFEST: text.encode()}
     (tmp_path / "file").write_text("")
@@ -73,7 +73,7 @@ def test_links_folders_and_false_manifests_are_refused(tmp_path):
         (tmp_path / "file" / "deeper", "is a file"),
         ("null\0character", "null character"),
     ):
-        with pytest.raises(FileError, match=said):
+        with raises_file_error(said):
             check_folder(place, CONTENTS)
 
 
@@ -105,16 +105,16 @@ def test_one_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     assert replace_file(target, "old") == target
     replace_file(target, b"new")
     assert target.read_text() == "new"
-    with pytest.raises(FileError, match=r"missing/curve.csv"):
+    with raises_file_error(r"missing/curve.csv"):
         replace_file(tmp_path / "missing" / "curve.csv", "x")
-    with pytest.raises(FileError, match=tmp_path.name):
+    with raises_file_error(tmp_path.name):
         replace_file(tmp_path, "x")
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(FileError, match=target.name):
+    with raises_file_error(target.name):
         replace_file(target, "newer")
     assert target.read_text() == "new"
     assert len(list(tmp_path.iterdir())) == 1

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import pytest
 from measured import HOME, ORIGIN, answer, timeout
+from refusals import raises_file_error, raises_input_error
 
-from discreet import FileError, InputError, Status
+from discreet import Status
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.reports import wording
 from discreet.reports.asv_results import AsvRecord
@@ -43,14 +44,14 @@ def test_equal_rows_give_equal_bytes_in_any_order(tmp_path):
     for path in publish(ROWS, tmp_path / "a"):  # and again over what was made here
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
         assert path.name in NAMES
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text()
         assert "someone" not in text
         assert "secret" not in text
 
 
 def test_the_page_says_what_was_measured(tmp_path):
     publish(ROWS, tmp_path)
-    page = (tmp_path / "README.md").read_text(encoding="utf-8")
+    page = (tmp_path / "README.md").read_text()
     assert page.index("| tilt | 5 | 5 | 0 | 1 |") < page.index("| conic | 2 | 5 | 2 | 5.2 |")
     assert page.index("| conic | 2 | 5 |") < page.index("leakage.svg")
     assert "## Limitations" in page
@@ -73,14 +74,14 @@ def test_the_pictures_are_well_formed_and_name_every_backend(tmp_path):
             text = "".join(ET.parse(path).getroot().itertext())
             assert "tilt" in text
             assert "conic" in text
-    leakage = (tmp_path / "leakage.svg").read_text(encoding="utf-8")
+    leakage = (tmp_path / "leakage.svg").read_text()
     assert "2 of 4" in leakage
     assert leakage.count("<title>") == 9
 
 
 def test_the_table_has_one_line_a_trial(tmp_path):
     publish(ROWS, tmp_path)
-    with (tmp_path / "results.csv").open(encoding="utf-8", newline="") as stream:
+    with (tmp_path / "results.csv").open(newline="") as stream:
         lines = list(csv.DictReader(stream))
     assert len(lines) == len(ROWS)
     assert {line["status"] for line in lines} == {"certified", "violated-privacy", "failed"}
@@ -174,11 +175,11 @@ def test_history_is_a_figure_and_a_file(tmp_path):
     for path in publish(ROWS, tmp_path / "b", list(reversed(HISTORY))):
         if path.name != "commits.csv":
             assert path.read_bytes() == (tmp_path / "a" / path.name).read_bytes()
-    page = (tmp_path / "a" / "README.md").read_text(encoding="utf-8")
+    page = (tmp_path / "a" / "README.md").read_text()
     assert "asv measured 4 commits (2026-01-01 … 2026-01-04) on box" in page
-    drawn = (tmp_path / "a" / "commits.svg").read_text(encoding="utf-8")
+    drawn = (tmp_path / "a" / "commits.svg").read_text()
     assert "tilt, Bins 100: 8 s, then 1 s" in "".join(ET.fromstring(drawn).get("aria-label", ""))
-    with (tmp_path / "a" / "commits.csv").open(encoding="utf-8", newline="") as stream:
+    with (tmp_path / "a" / "commits.csv").open(newline="") as stream:
         lines = list(csv.DictReader(stream))
     assert [line["outcome"] for line in lines].count("failed") == 1
     assert len(lines) == len(HISTORY) - 1
@@ -190,9 +191,9 @@ def test_nobody_answered_is_published_too(tmp_path):
 
 
 def test_what_stops_a_snapshot_is_a_sentence(tmp_path):
-    with pytest.raises(InputError, match="no measurements"):
+    with raises_input_error("no measurements"):
         publish([], tmp_path)
     (tmp_path / "README.md").write_text("mine")
-    with pytest.raises(FileError, match=r"README\.md"):
+    with raises_file_error(r"README\.md"):
         publish(ROWS, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]

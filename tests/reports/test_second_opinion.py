@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from judging import restated
+from refusals import raises_input_error
 
 import discreet as ds
 from discreet import verification
 from discreet.backends.isolated import NOT_BEGUN
+from discreet.problems import paper_single
 from discreet.reports.crosscheck import gate
 from discreet.reports.crosscheck.instances import DEFAULT_SIZE, REGIMES, CheckedInstance, select
 from discreet.reports.second_opinion import second_opinion
@@ -25,17 +27,17 @@ def contradicted(solution, said, **changes):
 
 def checked(regime):
     """An instance of the paper's sensor that is checked in this regime."""
-    problem = ds.problems.paper_single(bins=8, budget=0.01)
+    problem = paper_single(bins=8, budget=0.01)
     return CheckedInstance("paper-single:bins=8", "--leakage 0.01", problem, "paper", regime)
 
 
 @pytest.fixture(scope="module")
 def sound():
-    return ds.solve(ds.problems.paper_single(bins=8, budget=0.01), "tilt")
+    return ds.solve(paper_single(bins=8, budget=0.01), "tilt")
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    "change, said",
     [
         (lambda s: {"tilt": s.tilt * 0.5}, "the duals prove"),
         (lambda s: {"answer": s.problem.bayes_estimator}, "the estimator leaks"),
@@ -62,7 +64,7 @@ def test_the_second_opinion_contradicts_what_is_false(sound, change, said):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    "change, said",
     [
         (
             lambda s: {"answer": s.problem.bayes_estimator, "moved": s.verdict.moved[:, :0]},
@@ -82,7 +84,7 @@ def test_the_second_opinion_contradicts_what_is_false(sound, change, said):
     ],
 )
 def test_the_second_opinion_contradicts_what_is_false_of_perfect_privacy(change, said):
-    private = ds.solve(ds.problems.paper_single(bins=8, budget=0.0), "tilt")
+    private = ds.solve(paper_single(bins=8, budget=0.0), "tilt")
     assert second_opinion(private, 1e-9)[1] == []
     assert contradicted(private, said, **change(private))
 
@@ -108,12 +110,12 @@ def test_without_python_flint_there_is_no_second_opinion(sound, monkeypatch):
 
 def test_without_python_flint_crosscheck_is_refused(monkeypatch):
     monkeypatch.setattr(gate, "find_spec", lambda name: None)
-    with pytest.raises(ds.InputError, match="python-flint"):
+    with raises_input_error("python-flint"):
         gate.run_crosscheck(select(0, 1), ["tilt"])
 
 
 @pytest.mark.parametrize(
-    ("status", "message", "findings"),
+    "status, message, findings",
     [
         (ds.Status.FAILED, "the solver reports: error", 1),
         (ds.Status.TIMED_OUT, "stopped at the time limit of 5 s", 1),
@@ -133,7 +135,7 @@ def test_a_backend_of_the_project_that_fails_is_a_finding(status, message, findi
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    "change, said",
     [
         ({}, ""),
         ({"lower": 0.07}, "is wider than a gap of 1e-08"),
@@ -155,7 +157,7 @@ def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(ch
 
 
 @pytest.mark.parametrize(
-    ("regime", "kinds"),
+    "regime, kinds",
     [("tiny", ["failure"]), ("fraction 0.5", ["failure", "failure", "accuracy"])],
 )
 def test_where_a_backend_says_that_it_is_unreliable_only_failures_are_findings(regime, kinds):

@@ -202,21 +202,21 @@ def test_exclusive_repeats_of_a_trial_tell_its_time():
 
 
 @pytest.mark.parametrize(
-    ("word", "solved"),
-    [
-        ("optimal", True),
-        ("Optimal", True),
-        ("tilt: optimal", True),
-        ("optimal (continued)", True),
-        ("optimal: the Bayes rule keeps the budget", True),
-        ("Optimization terminated successfully.", True),
-        ("Solve_Succeeded", True),
-        ("optimal_inaccurate", False),
-        ("solved (inaccurate)", False),
-        ("stalled", False),
-        ("", False),
-        ("splendid", False),
-    ],
+    "word, solved",
+    {
+        "optimal": True,
+        "Optimal": True,
+        "tilt: optimal": True,
+        "optimal (continued)": True,
+        "optimal: the Bayes rule keeps the budget": True,
+        "Optimization terminated successfully.": True,
+        "Solve_Succeeded": True,
+        "optimal_inaccurate": False,
+        "solved (inaccurate)": False,
+        "stalled": False,
+        "": False,
+        "splendid": False,
+    }.items(),
 )
 def test_words_claim_success_or_nothing(word, solved):
     assert claims_success(word) is solved

@@ -10,9 +10,10 @@ from pathlib import Path
 import fake_backends
 import pytest
 from command import run, solving_here, start
+from refusals import raises_file_error, raises_input_error
 from waiting import within
 
-from discreet import FileError, InputError, Status, verification
+from discreet import Status, verification
 from discreet.reports.study.cells import cells_of
 from discreet.reports.study.plan import parse_study
 from discreet.reports.study.runner import measure, run_cells
@@ -154,10 +155,7 @@ def test_a_skip_is_a_row_that_ran_nothing():
 def test_a_setting_of_bad_value_names_the_cell():
     text = FAKES.replace('name = "fake-raises"', 'name = "tilt"\nsettings = { threads = "tiny" }')
     cell = next(cell for cell in cells_in(text) if cell.configuration.backend == "tilt")
-    with pytest.raises(
-        InputError,
-        match=r"tilt:threads=tiny on paper-single fraction=0.5, default: .*'tiny'",
-    ):
+    with raises_input_error(r"tilt:threads=tiny on paper-single fraction=0.5, default: .*'tiny'"):
         measure(cell)
 
 
@@ -170,6 +168,6 @@ def test_a_full_temporary_folder_is_one_sentence_and_keeps_what_is_done(tmp_path
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(tempfile, "mkdtemp", full)
-        with pytest.raises(FileError, match="No space left on device"):
+        with raises_file_error("No space left on device"):
             run_cells([cell for cell in cells if not cell.skipped], store, {})
     assert len(rows(tmp_path)) >= 2
