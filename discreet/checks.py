@@ -213,13 +213,13 @@ def as_list(values: Any, what: str, wanted: str, *, empty: bool = False) -> list
     anything else, and for text.
     """
     try:
-        found = [] if isinstance(values, str | bytes) else list(values)
+        items = [] if isinstance(values, str | bytes) else list(values)
     except (TypeError, OverflowError):
-        found = []
+        items = []
         empty = False
-    if not (found or empty):
+    if not (items or empty):
         raise InputError(f"{what} is empty or no row; give {wanted}")
-    return found
+    return items
 
 
 def refuse_repeated(names: Sequence[str], what: str) -> None:

@@ -115,7 +115,9 @@ def alike(model: Model, start: Any = interior_point._start) -> Any:
     return replace(at, estimator=same, inner=inner), model.law_of(same)
 
 
-def unrefined(system: System, right: Any, times: int = 1, refined: Any = System._refined) -> Any:
+def unrefined(
+    system: System, right: Any, times: int = 1, refined: Any = System._solve_refined
+) -> Any:
     """The solution of the linear system as its factors give it."""
     return refined(system, right, 0)
 
@@ -184,7 +186,7 @@ def interior_rows() -> None:
         ("a first multiplier a third as large", interior_point, "_start", multiplied(1.0 / 3.0)),
         ("the same column for all at the start", interior_point, "_start", alike),
         ("the budget's product is as one outcome's", interior_point, "_advance", as_one),
-        ("no refinement of the linear system", System, "_refined", unrefined),
+        ("no refinement of the linear system", System, "_solve_refined", unrefined),
         ("half the patience", interior_point, "_PATIENCE", 7),
     ):
         with replaced(owner, attribute, value):

@@ -140,8 +140,8 @@ def _check_shapes(problem: AnyProblem, answer: Answer) -> None:
         shapes.append(("tilt", np.shape(answer.tilt), (problem.m, problem.n)))
     if answer.multipliers is not None:
         shapes.append(("multipliers", np.shape(answer.multipliers), (len(problem.terms),)))
-    if (stated := as_rule(answer.estimator).shape) is not None:
-        shapes.append(("estimator", stated, due))
+    if (own_shape := as_rule(answer.estimator).shape) is not None:
+        shapes.append(("estimator", own_shape, due))
     for what, shape, expected in shapes:
         if shape != expected:
             raise BackendError(

@@ -76,16 +76,16 @@ class ConeProgram:
         from scipy import sparse
 
         arrays = program.linear_program()
-        found = _Cones(arrays.cost.size, whole)
+        cones = _Cones(arrays.cost.size, whole)
         for part in program.parts:
             if not part.linear:
-                found.add_part(program, part)
-        cost = np.append(arrays.cost, np.zeros(found.variables - arrays.cost.size))
+                cones.add_part(program, part)
+        cost = np.append(arrays.cost, np.zeros(cones.variables - arrays.cost.size))
         given = sparse.hstack(
             [arrays.matrix, sparse.csc_array((arrays.low.size, cost.size - arrays.cost.size))]
         )
         matrix = sparse.vstack(
-            [given, sparse_rows(found.budgets, cost.size), sparse_rows(found.rows, cost.size)]
+            [given, sparse_rows(cones.budgets, cost.size), sparse_rows(cones.rows, cost.size)]
         )
         equations = int((arrays.low == arrays.high).sum())
         return cls(
@@ -93,10 +93,10 @@ class ConeProgram:
             cost,
             program.sizes[0],
             sparse.csr_array(matrix),
-            np.concatenate([arrays.high, found.limits, np.zeros(len(found.rows))]),
+            np.concatenate([arrays.high, cones.limits, np.zeros(len(cones.rows))]),
             equations,
-            arrays.high.size - equations + len(found.budgets),
-            tuple(found.blocks),
+            arrays.high.size - equations + len(cones.budgets),
+            tuple(cones.blocks),
         )
 
     @property

@@ -256,13 +256,13 @@ def _solver_options(options: Options, solver: str, backend: str) -> dict[str, ob
             "MSK_DPAR_OPTIMIZER_MAX_TIME",
         ),
     }[solver]
-    found: dict[str, object] = dict.fromkeys(tolerances, tolerance)
-    found |= limits(options, iterations, seconds)
+    settings: dict[str, object] = dict.fromkeys(tolerances, tolerance)
+    settings |= limits(options, iterations, seconds)
     if solver == "mosek":
-        return {"mosek_params": found}
+        return {"mosek_params": settings}
     if solver == "clarabel" and _accepts_unknown():
-        return found | {"accept_unknown": True}
-    return found
+        return settings | {"accept_unknown": True}
+    return settings
 
 
 def _accepts_unknown() -> bool:

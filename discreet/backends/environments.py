@@ -87,8 +87,8 @@ class Environment:
             return "absent"
         scheme = {"base": str(self.folder), "platbase": str(self.folder)}
         path = [sysconfig.get_path("purelib", "venv", scheme)]
-        found = importlib.metadata.distributions(name=distribution_of(library), path=path)
-        return next((each.version for each in found), "absent")
+        distributions = importlib.metadata.distributions(name=distribution_of(library), path=path)
+        return next((each.version for each in distributions), "absent")
 
 
 @cache
@@ -143,8 +143,8 @@ def _install(requirements: tuple[str, ...], folder: Path) -> str:
 
 def _uv() -> list[str]:
     """Return the command that starts uv; empty if it is not installed."""
-    if found := shutil.which("uv"):
-        return [found]
+    if path := shutil.which("uv"):
+        return [path]
     return [sys.executable, "-m", "uv"] if importlib.util.find_spec("uv") else []
 
 
@@ -161,5 +161,5 @@ def _cache() -> Path:
 
 def _name(requirement: str) -> str:
     """Return the normalised name of the project of a requirement."""
-    found = re.match(r"[A-Za-z0-9._-]*", requirement)
-    return re.sub(r"[-_.]+", "-", found.group() if found else "").lower()
+    match = re.match(r"[A-Za-z0-9._-]*", requirement)
+    return re.sub(r"[-_.]+", "-", match.group() if match else "").lower()

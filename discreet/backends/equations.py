@@ -44,8 +44,8 @@ def solve_equilibrated(matrix: Array, right: Array) -> Array | None:
     rows = sizes(matrix)
     matrix = matrix / rows[:, None]
     columns = sizes(matrix.T)
-    found = least_norm(matrix / columns, right / rows)
-    return None if found is None else found / columns
+    solution = least_norm(matrix / columns, right / rows)
+    return None if solution is None else solution / columns
 
 
 def solve_bordered(matrix: Array, borders: Array, right: Array, last: Array) -> Array | None:

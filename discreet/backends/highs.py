@@ -127,10 +127,14 @@ def highs_options(options: Options, backend: str) -> dict[str, Setting]:
         "dual_residual",
         "pdlp_optimality",
     )
-    found: dict[str, Setting] = {f"{name}_tolerance": max(share, 1e-10) for name in each}
-    found |= {"ipm_optimality_tolerance": max(share, 1e-12), "output_flag": False, "solver": method}
-    found["presolve"] = choice(options, backend, "presolve", ("on", "off", "choose"), "choose")
-    return found | limits(options, f"{METHODS[method]}_iteration_limit", "time_limit")
+    settings: dict[str, Setting] = {f"{name}_tolerance": max(share, 1e-10) for name in each}
+    settings |= {
+        "ipm_optimality_tolerance": max(share, 1e-12),
+        "output_flag": False,
+        "solver": method,
+    }
+    settings["presolve"] = choice(options, backend, "presolve", ("on", "off", "choose"), "choose")
+    return settings | limits(options, f"{METHODS[method]}_iteration_limit", "time_limit")
 
 
 def _model(program: Program) -> HighsLp:

@@ -173,7 +173,7 @@ def next_attempt(child: Child, backend: str, limit: float | None, extra: float =
     """
     started = time.perf_counter()
     try:
-        found = child.receive(None if limit is None else limit + extra + GRACE_SECONDS)
+        answer = child.receive(None if limit is None else limit + extra + GRACE_SECONDS)
     except EOFError:
         timings = Timings(solve_seconds=time.perf_counter() - started)
         return Attempt(backend, None, Status.FAILED, child.ending("while solving"), timings=timings)
@@ -182,9 +182,9 @@ def next_attempt(child: Child, backend: str, limit: float | None, extra: float =
         message = f"the process was killed {GRACE_SECONDS:g} s after the time limit of {limit:g} s"
         peak = _status_bytes("VmHWM", child.pid)
         return Attempt(backend, None, Status.TIMED_OUT, message, timings=timings, peak_bytes=peak)
-    if isinstance(found, InputError):
-        raise found
-    tried: Attempt = found
+    if isinstance(answer, InputError):
+        raise answer
+    tried: Attempt = answer
     return tried
 
 
@@ -227,10 +227,10 @@ def _serve(
     with spawn(problems[len(done) :], backend, options, threads=1) as child:
         fault = failed_start(child, backend)
         while fault is None and len(done) < len(problems) and time.monotonic() <= ends:
-            found = next_attempt(child, backend, options.time_limit)
+            attempt = next_attempt(child, backend, options.time_limit)
             if child.ended:
-                return found
-            done.append(found)
+                return attempt
+            done.append(attempt)
     return fault
 
 
@@ -241,13 +241,13 @@ def probe(backend: str) -> Availability:
     _check_request(backend, Options(), None, None)
     with Child("discreet.backends.isolated:serve_probe", (backend,), 1) as child:
         try:
-            found: Availability = child.receive(STARTUP_SECONDS)
+            availability: Availability = child.receive(STARTUP_SECONDS)
         except EOFError:
             reason = child.ending("while importing it")
         except TimeoutError:
             reason = f"the process had not imported it within {STARTUP_SECONDS:g} s"
         else:
-            return found
+            return availability
     return Availability(backend, "broken", f"backend {backend} does not import: {reason}")
 
 

@@ -145,14 +145,14 @@ class Program:
             [PriorGroup.of(problem, rows, len(term.groups) == 1) for rows in term.groups]
             for term in problem.terms
         ]
-        found = list[LeakageConstraint]()
+        constraints = list[LeakageConstraint]()
         first = 0
         guesses = 0
         for number, (term, own) in enumerate(zip(problem.terms, groups, strict=True)):
             if not (term.budget.perfect or term.budget.oblivious or _is_slack(problem, term)):
                 level = term.measure.level(term.budget.amount)
                 amount = term.budget.amount
-                found.append(
+                constraints.append(
                     LeakageConstraint(
                         number,
                         term,
@@ -163,7 +163,7 @@ class Program:
                         level if amount > 0.0 else 1.0,
                     )
                 )
-                first = first + found[-1].width
+                first = first + constraints[-1].width
                 guesses = guesses + len(own)
         private = [
             group
@@ -172,7 +172,12 @@ class Program:
             if term.budget.perfect
         ]
         return cls(
-            problem, cost, scale, unit, stacked_rows(problem, private, equations), tuple(found)
+            problem,
+            cost,
+            scale,
+            unit,
+            stacked_rows(problem, private, equations),
+            tuple(constraints),
         )
 
     @property
@@ -344,24 +349,24 @@ class Program:
         """Return P = R / v; under a measure of each posterior, guesses that only rounding makes are
         removed, since their posteriors are arbitrary.
         """
-        found = variables.reshape(self.cost.shape) / self.scale
+        columns = variables.reshape(self.cost.shape) / self.scale
         if all(part.measure.scope is not Scope.POSTERIOR for part in self.parts):
-            return found
-        return without_rare(normalise(found), self.problem.p_z, Precision.unseen)
+            return columns
+        return without_rare(normalise(columns), self.problem.p_z, Precision.unseen)
 
     def _budget_prices(self, prices: Array) -> list[float]:
         """Return the price of each part's budget, in units of B, from the last prices: first the
         linear parts, then the others.
         """
-        found = dict[int, float]()
+        price_of = dict[int, float]()
         end = prices.size
         # Read backwards from the end.
         for part in sorted(self.parts, key=lambda part: (part.linear, -part.number)):
             count = 1 if part.measure.scope is Scope.TOTAL else self.problem.m
             count = 0 if part.linear and part.measure.scope is Scope.POSTERIOR else count
-            found[part.number] = float(prices[end - count : end].sum())
+            price_of[part.number] = float(prices[end - count : end].sum())
             end -= count
-        return [found[part.number] for part in self.parts]
+        return [price_of[part.number] for part in self.parts]
 
     def duals(self, prices: Array) -> tuple[Array, Array]:
         """Return (tilt [m, n], multipliers [C]) from the prices of all rows except the first N."""

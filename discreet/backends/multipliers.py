@@ -82,7 +82,7 @@ def multipliers_of(
     if not all(np.isfinite(each).all() for each in (objective, rows, sums, losses)):
         return None
     run: Any = linprog  # its type stubs reject a plain dictionary of options
-    found = run(
+    solution = run(
         objective,
         rows,
         losses,
@@ -95,9 +95,9 @@ def multipliers_of(
             "time_limit": seconds,
         },
     ).x
-    if found is None:
+    if solution is None:
         return None
-    weights = np.maximum(found[problem.N :], least) * scale * unit
+    weights = np.maximum(solution[problem.N :], least) * scale * unit
     tilt = np.tensordot(weights, directions, 1)
     prices = no_multipliers(problem.terms)
     for number, place in program.prices.items():

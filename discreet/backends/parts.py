@@ -186,16 +186,16 @@ def stacked_rows(
     none = PrivacyRows(
         np.zeros((0, problem.N)), np.zeros((0, problem.n)), np.zeros(0, dtype=np.intp)
     )
-    found = [none]
+    parts_rows = [none]
     for group in groups:
         own = equations(group, problem.p_z)
         combination = np.zeros((len(own.features), problem.n))
         combination[:, group.rows] = own.combination
-        found.append(PrivacyRows(own.features, combination, own.private_values))
+        parts_rows.append(PrivacyRows(own.features, combination, own.private_values))
     stacked = PrivacyRows(
-        np.vstack([each.features for each in found]),
-        np.vstack([each.combination for each in found]),
-        np.concatenate([each.private_values for each in found]),
+        np.vstack([each.features for each in parts_rows]),
+        np.vstack([each.combination for each in parts_rows]),
+        np.concatenate([each.private_values for each in parts_rows]),
     )
     if len(groups) < 2 or not stacked.features.size:
         return stacked

@@ -149,14 +149,14 @@ class Child:
         the process has ended.
         """
         try:
-            found = self._messages.get(timeout=seconds)
+            message = self._messages.get(timeout=seconds)
         except queue.Empty:
             self.ended = True
             raise TimeoutError from None
-        if found is _ENDED:
+        if message is _ENDED:
             self.ended = True
             raise EOFError
-        return found
+        return message
 
     def end(self) -> None:
         """End the process from another thread; a waiting `receive` raises EOFError."""
@@ -303,8 +303,8 @@ def main() -> None:
 def _function(words: str) -> Callable[..., None]:
     """The function of "package.module:name"."""
     module, _, name = words.partition(":")
-    found: Callable[..., None] = getattr(importlib.import_module(module), name)
-    return found
+    function: Callable[..., None] = getattr(importlib.import_module(module), name)
+    return function
 
 
 def _end_with_parent() -> None:

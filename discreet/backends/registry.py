@@ -83,15 +83,15 @@ def _installed_backends() -> tuple[tuple[str, str], ...]:
 
 
 def _on_trial() -> list[tuple[str, str]]:
-    found = []
+    targets = []
     for entry in filter(None, os.environ.get(TRIAL_VARIABLE, "").split(",")):
         name, equals, target = entry.strip().partition("=")
         if not (name and equals and ":" in target):
             raise InputError(
                 f"{TRIAL_VARIABLE} holds {entry!r}; write name=module:Class, separated by commas"
             )
-        found.append((name, target))
-    return found
+        targets.append((name, target))
+    return targets
 
 
 def backend_names(kind: Kind | None = None) -> tuple[str, ...]:

@@ -92,11 +92,11 @@ def _private_laws(
 ) -> tuple[OutputLaw, ...]:
     """Return the laws of all groups of private rows under an estimator [m, N] and its law."""
     laws = zip(problem.groups, law.groups, strict=True)
-    found = [own for rows, own in laws if rows in private.groups]
-    for group in private.groups[len(found) :]:
+    private_laws = [own for rows, own in laws if rows in private.groups]
+    for group in private.groups[len(private_laws) :]:
         own = output_law(private.extend_rows(problem.p_xz)[group], columns)
-        found.append(scaled_law(own, float(own.p_x.sum()), 1.0))
-    return tuple(found)
+        private_laws.append(scaled_law(own, float(own.p_x.sum()), 1.0))
+    return tuple(private_laws)
 
 
 def amounts_to_keep(problem: Problem | BlockProblem) -> list[float]:
@@ -137,13 +137,13 @@ def constant_share(problem: Problem, columns: Array) -> tuple[float, Array]:
     slack = 2.0 * _uncertain(problem, columns, law) + (problem.m + 1) * Precision.entry
     error = problem.error_probability(columns)
     constant = np.eye(problem.m)[int(np.argmin(problem.constant_errors))]
-    found = [(problem.constant_error - error, 1.0, constant)]
+    blends = [(problem.constant_error - error, 1.0, constant)]
     for towards in (constant, law.mass / law.mass.sum()):
         share = least_share(law, law.under_guess(towards), budgets, slack)
         if share is not None:
             rise = float(problem.constant_errors @ towards) - error
-            found.append((share * rise, share, towards))
-    _, share, towards = min(found, key=itemgetter(0))
+            blends.append((share * rise, share, towards))
+    _, share, towards = min(blends, key=itemgetter(0))
     return share, towards
 
 
@@ -187,8 +187,8 @@ def duals_for(problem: Any, answer: Any, seconds: float = math.inf) -> tuple[Arr
     columns = normalise(np.asarray(answer, dtype=np.float64))
     if reduced.group is not None:
         columns = columns[:, reduced.group >= 0]
-    found = _duals_of(reduced.problem, columns, seconds)
-    return None if found is None else (reduced.restore_tilt(found[0]), found[1])
+    duals = _duals_of(reduced.problem, columns, seconds)
+    return None if duals is None else (reduced.restore_tilt(duals[0]), duals[1])
 
 
 def _duals_of(problem: Problem, columns: Array, seconds: float) -> tuple[Array, Any] | None:
@@ -199,9 +199,9 @@ def _duals_of(problem: Problem, columns: Array, seconds: float) -> tuple[Array, 
     first = problem.terms[0]
     one_price = len(problem.terms) == 1 and first.priced and first.measure.scope is Scope.TOTAL
     if not (one_price and first.measure == MUTUAL_INFORMATION):
-        found = multipliers_of(problem, law, seconds)
-        if found is not None or not one_price:
-            return found
+        duals = multipliers_of(problem, law, seconds)
+        if duals is not None or not one_price:
+            return duals
     slopes = [first.measure.slope(group.ratio_minus_one(), group.p_x) for group in law.groups]
     return duals_along(np.concatenate(slopes, axis=1), problem.p_xz, problem.loss, first.level)
 
@@ -254,16 +254,16 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
     frequent = all(
         law.p_x.size == 1 or law.mass[law.mass > 0.0].min() >= Precision.no_mass for law in laws
     )
-    near = kept and frequent
-    if near and _is_drawn_enough(columns, laws):
+    almost_private = kept and frequent
+    if almost_private and _is_drawn_enough(columns, laws):
         return columns
     versions = private_versions(problem, columns)
     exact = [version for version in versions if _keeps(problem, version)]
     if exact:
         best = min(exact, key=problem.error_probability)
-        if not near or problem.error_probability(best) <= error * (1.0 + gap):
+        if not almost_private or problem.error_probability(best) <= error * (1.0 + gap):
             return best
-    if near:  # private within a tolerance; exact privacy would cost more than the gap
+    if almost_private:  # private within a tolerance; exact privacy would cost more than the gap
         return columns
     return versions[-1] if versions else np.repeat(constant, problem.N, axis=1)
 
@@ -366,13 +366,13 @@ def _project(estimator: Array, p_z: Array, feature: Array, laws: _LawsOf) -> Arr
     best = None
     residual = np.inf
     for _ in range(8):
-        found = laws(estimator)
-        now = max(map(distance_from_private, found))
+        all_laws = laws(estimator)
+        now = max(map(distance_from_private, all_laws))
         if now >= 0.5 * residual:
             break
         best = estimator
         residual = now
-        deviation = np.concatenate([law.deviation for law in found], axis=1)
+        deviation = np.concatenate([law.deviation for law in all_laws], axis=1)
         step = _projection_step(p_z, estimator, feature, deviation)
         if not np.isfinite(step).all() or step.min() < -0.5:
             break

@@ -126,9 +126,9 @@ def audit(
             )
         estimator, tilt, multiplier = estimator.rule, estimator.tilt, estimator.multipliers
     model = open_problem(problem)
-    found = certify(model, estimator, tilt, multiplier, gap=gap)
+    solution = certify(model, estimator, tilt, multiplier, gap=gap)
     leaks, odds = judge.leaks(model, estimator)
-    return replace(found, own_leaks=leaks, own_odds=odds)
+    return replace(solution, own_leaks=leaks, own_odds=odds)
 
 
 def open_problem(problem: AnyProblem | str | os.PathLike[str]) -> AnyProblem:
@@ -296,17 +296,17 @@ def judge_answer(problem: Any, answer: Answer, seconds: float = math.inf) -> Ver
     """
     estimator = answer.estimator
     ends = answer.anchors
-    found: Verdict[Any] = judge.certify(
+    judged: Verdict[Any] = judge.certify(
         problem, estimator, answer.tilt, answer.multipliers, anchors=ends
     )
-    blended = found.certificate.relative_gap > Precision.derived and found.certificate.blend > 0.0
+    blended = judged.certificate.relative_gap > Precision.derived and judged.certificate.blend > 0.0
     if blended and (private := private_versions(problem, estimator)):
         ends = (*ends, *private)
-        found = judge.certify(problem, estimator, answer.tilt, answer.multipliers, anchors=ends)
+        judged = judge.certify(problem, estimator, answer.tilt, answer.multipliers, anchors=ends)
     if (
-        found.certificate.relative_gap > Precision.derived
+        judged.certificate.relative_gap > Precision.derived
         and (duals := duals_for(problem, estimator, seconds)) is not None
     ):
         other = judge.certify(problem, estimator, *duals, anchors=ends)
-        found = max(found, other, key=lambda verdict: verdict.certificate.lower)
-    return found
+        judged = max(judged, other, key=lambda verdict: verdict.certificate.lower)
+    return judged

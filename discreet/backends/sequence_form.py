@@ -205,10 +205,10 @@ class _CausalSystem:
         sides = np.zeros((self._size, right.shape[2]))
         sides[self._place] = right
         sides *= self._scale[:, None]
-        found = self._factors.solve(sides)
+        solution = self._factors.solve(sides)
         for _ in range(2):
-            found += self._factors.solve(sides - self._matrix @ found)
-        return np.asarray((found * self._scale[:, None])[self._place])
+            solution += self._factors.solve(sides - self._matrix @ solution)
+        return np.asarray((solution * self._scale[:, None])[self._place])
 
 
 @dataclass(frozen=True, eq=False)
@@ -487,7 +487,7 @@ class _InteriorPoint:
             axis=1, keepdims=True
         )
         tilt = (point.multiplier + change[2]) * point.ratio + point.multiplier * linear
-        found = _CausalPoint(
+        following = _CausalPoint(
             model,
             weights,
             s + reach * change[1],
@@ -496,12 +496,12 @@ class _InteriorPoint:
             point.tilt + reach * (tilt - point.tilt),
         )
         if not (
-            np.isfinite(found.complementarity)
+            np.isfinite(following.complementarity)
             and weights.min() > 0.0
-            and np.isfinite(found.ratio).all()
+            and np.isfinite(following.ratio).all()
         ):
             raise FloatingPointError
-        return found
+        return following
 
     def _blocks(self, point: _CausalPoint) -> Array:
         """Return K_i = diag(s/r) + μ Aᵀ (diag(1/u_i) − 1 1ᵀ/Σ u_i) A for every sequence of guesses
@@ -532,14 +532,18 @@ def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, 
     rule without leakage are returned.
     """
     constant = _constant(problem)
-    every = _Private.of(problem)
-    proofs = [_flatten_tilt(problem, every.above(value)) for value in _FLATTENED]
+    privates_of_all = _Private.of(problem)
+    proofs = [_flatten_tilt(problem, privates_of_all.above(value)) for value in _FLATTENED]
     bound, tilt = max(proofs, key=itemgetter(0))
     if bound >= problem.constant_error * (1.0 - precision.bracket):
         return constant, tilt, "optimal: a constant guess", 0
     layout = _Unknowns.of(problem.tree)
-    clear = every.above(_CLEAR)
-    privates = [every, clear] if 0 < len(clear.rows) < len(every.rows) else [every]
+    clear = privates_of_all.above(_CLEAR)
+    privates = (
+        [privates_of_all, clear]
+        if 0 < len(clear.rows) < len(privates_of_all.rows)
+        else [privates_of_all]
+    )
     solved = [_solve_program(problem, layout, private) for private in privates]
     vertices = [vertex for vertex in solved if vertex is not None]
     proofs += [(bound, tilt) for bound, tilt, _ in vertices]
@@ -609,9 +613,9 @@ def _linear(cost: Array, matrix: Any, sums: Array) -> tuple[Array, Array] | None
             "dual_feasibility_tolerance": tolerance,
             "presolve": False,
         }
-        found = run(cost, A_eq=matrix, b_eq=sums, method="highs", options=options)
-        if found.x is not None and found.status == 0:
-            return np.maximum(found.x, 0.0), found.eqlin.marginals
+        solution = run(cost, A_eq=matrix, b_eq=sums, method="highs", options=options)
+        if solution.x is not None and solution.status == 0:
+            return np.maximum(solution.x, 0.0), solution.eqlin.marginals
     return None
 
 

@@ -216,29 +216,31 @@ class SmoothProgram:
         own = (
             self.problem.p_z * (1.0 - excess[:, None] / level) - slope / level
         ) / self.program.scale
-        found = np.zeros((self.problem.m, self.free, self.problem.N))
-        found[range(self.free), range(self.free)] = own[:-1]
-        found[-1] = -own[-1]
-        return found.reshape(self.problem.m, -1)
+        jacobian = np.zeros((self.problem.m, self.free, self.problem.N))
+        jacobian[range(self.free), range(self.free)] = own[:-1]
+        jacobian[-1] = -own[-1]
+        return jacobian.reshape(self.problem.m, -1)
 
     def constraints(self) -> list[dict[str, Any]]:
         """Return SciPy's constraint dictionaries, the privacy constraint first."""
-        found: list[dict[str, Any]] = []
+        dictionaries: list[dict[str, Any]] = []
         equations = self.equations
         if equations.size:
-            found.append({"type": "eq", "fun": lambda x: equations @ x, "jac": lambda _: equations})
+            dictionaries.append(
+                {"type": "eq", "fun": lambda x: equations @ x, "jac": lambda _: equations}
+            )
         elif self.program.leaks:
-            found.append({"type": "ineq", "fun": self.slack, "jac": self.slack_gradient})
+            dictionaries.append({"type": "ineq", "fun": self.slack, "jac": self.slack_gradient})
         if self.free > 1:
             sums = np.tile(-np.eye(self.problem.N), self.free)
-            found.append(
+            dictionaries.append(
                 {
                     "type": "ineq",
                     "fun": lambda x: self.program.scale + sums @ x,
                     "jac": lambda _: sums,
                 }
             )
-        return found
+        return dictionaries
 
     def answer(self, x: Array, multipliers: Array | None) -> Answer:
         """Return the estimator and, if available, its duals. SLSQP's λ belong to the Lagrangian

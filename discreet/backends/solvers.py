@@ -101,14 +101,14 @@ class ProgramSolver(Unlifted, Generic[_Model]):
         """Run the solver; `claimed` is its status. Raises Interrupted at the time limit,
         BackendError without a finite point.
         """
-        found = self.run(lowered, options)
+        ending = self.run(lowered, options)
         solver = self.solver_name(lowered)
-        if found.late:
+        if ending.late:
             raise Interrupted(f"{solver} stopped at its time limit of {options.time_limit:g} s")
-        if found.variables is None or not np.isfinite(found.variables).all():
-            raise BackendError(f"{solver} ended with {found.claimed!r} and no point")
-        answer = lowered.program.answer(np.asarray(found.variables), found.prices)
-        return Raw(found.claimed, answer, found.iterations)
+        if ending.variables is None or not np.isfinite(ending.variables).all():
+            raise BackendError(f"{solver} ended with {ending.claimed!r} and no point")
+        answer = lowered.program.answer(np.asarray(ending.variables), ending.prices)
+        return Raw(ending.claimed, answer, ending.iterations)
 
 
 class LinearSolver(ProgramSolver[_Model]):

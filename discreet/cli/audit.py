@@ -50,48 +50,48 @@ def audit(
         model = asked.problem(problem)
         stored = load_solution(solution)
         judged = audited(model, stored.estimator, stored.tilt, stored.multipliers, gap=gap)
-        found = None
+        inferred = None
         if len(model.groups) == 1:
-            found = inference(model, normalise(stored.matrix(model)))
+            inferred = inference(model, normalise(stored.matrix(model)))
     certificate = judged.certificate
     assert certificate is not None  # an estimator was given
     name = model.name or problem
     screen.show(
-        lambda: _record(judged, found),
-        lambda tables: tables.audit_tables(name, judged, found),
+        lambda: _record(judged, inferred),
+        lambda tables: tables.audit_tables(name, judged, inferred),
         as_json=as_json,
     )
     if not (certificate.own_budget_kept if budget_only else judged.status is Status.CERTIFIED):
         raise typer.Exit(1)
 
 
-def _record(judged: Solution, found: Inference | None) -> dict[str, Any]:
+def _record(judged: Solution, inferred: Inference | None) -> dict[str, Any]:
     """Numbers of the estimator given, the bracket of the best error probability, and the repair if
     there had to be one.
     """
     from discreet.showing.data import plain
 
-    told = judged.to_dict()
+    record = judged.to_dict()
     unit = judged.problem.terms[0].measure.suffix
-    kept = told["own_budget_kept"]
+    kept = record["own_budget_kept"]
     numbers = [f"leakage{unit}", f"leakage_ceiling{unit}", "phi_residual", "private_within"]
     # Several constraints have records of their own.
-    numbers = [name for name in numbers if name in told]
+    numbers = [name for name in numbers if name in record]
     return {
         **{
-            name: told[name]
+            name: record[name]
             for name in ("status", "message", f"budget{unit}", "measure", "constraints")
-            if name in told
+            if name in record
         },
         "budget_kept": kept,
-        "error_probability": told["error_probability" if kept else "own_error_probability"],
-        **{name: told[f"own_{name}"] for name in numbers},
-        **{name: told[name] for name in ("lower_bound", "upper_bound")},
-        "leaks": told.get("own_leaks"),
-        "odds": told.get("own_odds"),
-        "kkt": told["kkt"] if kept else None,
+        "error_probability": record["error_probability" if kept else "own_error_probability"],
+        **{name: record[f"own_{name}"] for name in numbers},
+        **{name: record[name] for name in ("lower_bound", "upper_bound")},
+        "leaks": record.get("own_leaks"),
+        "odds": record.get("own_odds"),
+        "kkt": record["kkt"] if kept else None,
         "repair": None
         if kept
-        else {name: told[name] for name in ("error_probability", *numbers, "blend", "kkt")},
-        "inference": found and plain(found.to_dict()),
+        else {name: record[name] for name in ("error_probability", *numbers, "blend", "kkt")},
+        "inference": inferred and plain(inferred.to_dict()),
     }

@@ -258,8 +258,8 @@ def _profile_table(study: Study) -> Table:
     for profile in study.profiles:
         for each in study.backends:
             if each.profiles is None or profile.name in each.profiles:
-                told = {**profile.settings.get(each.backend, {}), **each.settings}
-                pairs = ", ".join(f"{name} = {value}" for name, value in told.items())
+                settings = {**profile.settings.get(each.backend, {}), **each.settings}
+                pairs = ", ".join(f"{name} = {value}" for name, value in settings.items())
                 lines.append((profile.name, f"{profile.gap:g}", each.label, pairs or "nothing"))
     return Table(
         "Accuracy profiles",
@@ -314,18 +314,18 @@ def _report(
         }
         for row in list(failed.values())[:_MOST_FAILURES]:
             screen.say(f"{row.label} failed on {row.instance}: {row.message}")
-        if beside := shared_words(summary.rows):
-            screen.say(beside)
+        if warning := shared_words(summary.rows):
+            screen.say(warning)
 
 
 def _answer(place: Path, sql: str, as_json: bool) -> None:
     from discreet.reports.study.store import query
     from discreet.showing.data import plain
 
-    names, found = query(place, sql)
+    names, rows = query(place, sql)
 
-    lines = [tuple("" if value is None else str(value) for value in row) for row in found]
-    records = [plain(dict(zip(names, row, strict=True))) for row in found]
+    lines = [tuple("" if value is None else str(value) for value in row) for row in rows]
+    records = [plain(dict(zip(names, row, strict=True))) for row in rows]
     screen.show(lambda: records, lambda _: [Table("", names, lines)], as_json=as_json)
 
 

@@ -136,7 +136,7 @@ def _output(comparison: Comparison, tables: Any) -> list[Any]:
     page has all.
     """
     if len(comparison.rows) <= _MOST_SHOWN:
-        found = [*tables.case_tables(comparison), tables.agreement_table(comparison)]
+        blocks = [*tables.case_tables(comparison), tables.agreement_table(comparison)]
     else:
-        found = [tables.ranking_table(comparison), tables.uncertified_table(comparison)]
-    return [*comparison.verdict(), "", *(each for each in found if each.lines)]
+        blocks = [tables.ranking_table(comparison), tables.uncertified_table(comparison)]
+    return [*comparison.verdict(), "", *(each for each in blocks if each.lines)]

@@ -155,11 +155,11 @@ def _selection(specs: list[str], asked: ProblemOptions, seed: int, size: int | N
 
 def _output(result: Crosscheck, tables: Any) -> list[Any]:
     statuses = tables.status_table(
-        "", ((name, found.status) for (_, name), found in result.solutions.items())
+        "", ((name, solution.status) for (_, name), solution in result.solutions.items())
     )
     counted = (
         f"{len(result.selection.instances)} instances, {len(result.solutions)} attempts, "
         f"{len(result.verified)} verified"
     )
-    told = f"{counted}, {len(result.findings)} findings, {result.seconds:.0f} s"
-    return [statuses, *(f"left out: {sentence}" for sentence in result.selection.left_out), told]
+    summary = f"{counted}, {len(result.findings)} findings, {result.seconds:.0f} s"
+    return [statuses, *(f"left out: {sentence}" for sentence in result.selection.left_out), summary]

@@ -48,14 +48,14 @@ def diff(
         raise InputError(f"--format is {format!r}; give markdown or bmf")
     with screen.waiting("reading the results"):
         new = _rows(after)
-        found = changes_between(_rows(before), new)
+        changes = changes_between(_rows(before), new)
     if format == "bmf":
         screen.print_json(plain(difference.bencher_metrics(new)))
     elif as_json:
-        screen.print_json(plain(difference.record(found)))
+        screen.print_json(plain(difference.record(changes)))
     else:
-        typer.echo(markdown([difference.page(found)]))
-    if found.of("wrong") or found.of("worse"):
+        typer.echo(markdown([difference.page(changes)]))
+    if changes.of("wrong") or changes.of("worse"):
         raise typer.Exit(1)
 
 

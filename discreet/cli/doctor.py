@@ -49,8 +49,8 @@ def doctor(
         as_json=as_json,
     )
     missing = [p for p in probes if p.name in required and p.state != "available"]
-    for found in missing:
-        screen.say(f"required backend {found.name} is {found.state}: {found.reason}")
+    for backend in missing:
+        screen.say(f"required backend {backend.name} is {backend.state}: {backend.reason}")
     if missing:
         raise typer.Exit(1)
 
@@ -76,5 +76,5 @@ def _describe(probe: Availability) -> dict[str, Any]:
         "extra": able.extra or None,
         "settings": dict(able.settings),
     }
-    found = {"state": probe.state, "reason": probe.reason or None, "versions": probe.versions}
-    return {"backend": probe.name, **found, "capabilities": capabilities}
+    state = {"state": probe.state, "reason": probe.reason or None, "versions": probe.versions}
+    return {"backend": probe.name, **state, "capabilities": capabilities}

@@ -118,10 +118,12 @@ def evaluate(
             "guessed, and that of the guesses"
         )
     needed = list(dict.fromkeys([*hide, truth, *([] if guesses is None else [guesses])]))
-    beside = [person] if person and deployed else []
+    person_column = [person] if person and deployed else []
     seen, texts = (deployed.columns, deployed.texts) if deployed else ((), ())
-    stream = TableStream(table, [*needed, *beside, *(each.name for each in seen)], texts=texts)
-    for name in [*needed, *beside]:
+    stream = TableStream(
+        table, [*needed, *person_column, *(each.name for each in seen)], texts=texts
+    )
+    for name in [*needed, *person_column]:
         check_column(table, stream.header, name)
     made, columns = _guess(deployed, stream, person, needed)
     made = columns[guesses] if guesses is not None else made
@@ -131,7 +133,7 @@ def evaluate(
         parts = parts[hide[0]]
         if hide[0] in known:
             known = {TOGETHER: known[hide[0]]}
-    found = evaluated(
+    evaluation = evaluated(
         made,
         None,
         columns[truth],
@@ -142,24 +144,28 @@ def evaluate(
         group_labels=known,
         groups=known if budget and not given else None,
     )
-    known_guesses = [str(guess) for guess in found.guesses]
+    known_guesses = [str(guess) for guess in evaluation.guesses]
     if selected is not None and selected not in known_guesses:
-        told = f"--selected is {brief(selected)}, which is no guess"
-        raise InputError(f"{told}; there are {', '.join(map(repr, known_guesses))}")
-    sentence = found.cohort_statement(budget or None) if cohort else found.statement(budget or None)
+        problem_text = f"--selected is {brief(selected)}, which is no guess"
+        raise InputError(f"{problem_text}; there are {', '.join(map(repr, known_guesses))}")
+    sentence = (
+        evaluation.cohort_statement(budget or None)
+        if cohort
+        else evaluation.statement(budget or None)
+    )
     kept = None
     if budget:
-        kept = found.keeps(budget) if cohort else found.holds(budget)
-    broken = kept is False and (bool(given) or cohort or found.breaks(budget))
+        kept = evaluation.keeps(budget) if cohort else evaluation.holds(budget)
+    broken = kept is False and (bool(given) or cohort or evaluation.breaks(budget))
     record = {
         "statement": sentence,
         "budget": plain(unnamed(budget)) if budget else None,
         "holds": kept,
-        "left_out": found.left_out,
+        "left_out": evaluation.left_out,
     }
     screen.show(
-        lambda: record | found.to_dict(),
-        lambda _: [sentence, "", *found.tables(selected)],
+        lambda: record | evaluation.to_dict(),
+        lambda _: [sentence, "", *evaluation.tables(selected)],
         as_json=as_json,
     )
     if broken:

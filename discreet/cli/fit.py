@@ -177,14 +177,14 @@ def fit(
         raise typer.Exit(1)
 
 
-def _show_prospects(found: Prospects, out: str, force: bool, as_json: bool) -> None:
+def _show_prospects(prospects: Prospects, out: str, force: bool, as_json: bool) -> None:
     from discreet.reports.outputs import write_folder
     from discreet.showing.figures import svg_files
 
-    contents = svg_files([found.plot()])
-    contents["prospects.json"] = json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n"
+    contents = svg_files([prospects.plot()])
+    contents["prospects.json"] = json.dumps(prospects.to_dict(), indent=1, allow_nan=False) + "\n"
     written = write_folder(out, contents, {"command": "discreet fit --frontier"}, overwrite=force)
-    screen.show(found.to_dict, lambda _: found.tables(), as_json=as_json)
+    screen.show(prospects.to_dict, lambda _: prospects.tables(), as_json=as_json)
     screen.say(f"wrote {' and '.join(map(str, written))}")
 
 
@@ -194,14 +194,14 @@ def _groups(given: list[str] | None, hidden: Any) -> Any:
     """
     if not given:
         return None
-    found = {}
+    groups_of = {}
     for name, texts in by_column(given, list(hidden.columns), "--groups").items():
         if name == TOGETHER and len(hidden.columns) > 1:
             raise InputError("there are several hidden columns; give --groups COLUMN=GROUP,...")
         column = hidden[name or hidden.columns[0]]
         labels = {str(label): label for label in column.unique().tolist()}
-        found[name] = [labels.get(text, text) for text in texts.split(",")]
-    return found if len(hidden.columns) > 1 else next(iter(found.values()))
+        groups_of[name] = [labels.get(text, text) for text in texts.split(",")]
+    return groups_of if len(hidden.columns) > 1 else next(iter(groups_of.values()))
 
 
 def _frame(columns: Columns) -> Any:
@@ -219,12 +219,12 @@ def _features(people: str, table: Columns, asked: list[str], ignored: list[str])
     """The columns that a guess is made from."""
     for name in [*asked, *ignored]:
         check_column(people, table, name)
-    found = {name: column for name, column in table.items() if name not in (*asked, *ignored)}
-    if not found:
+    features = {name: column for name, column in table.items() if name not in (*asked, *ignored)}
+    if not features:
         raise InputError(
             f"{people} has no column to guess from; add one that is not named by --hide or --guess"
         )
-    return _frame(found)
+    return _frame(features)
 
 
 def _check_asked(

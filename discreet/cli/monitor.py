@@ -79,11 +79,11 @@ def monitor(
             watch.update(hidden, part[guesses], None if truth is None else part[truth])
     if state is not None:
         watch.save(state)
-    found = watch.report()
-    lines = [each | each["leakage"] for each in found["promises"]]
+    report = watch.report()
+    lines = [each | each["leakage"] for each in report["promises"]]
     screen.show(
-        lambda: found,
-        lambda _: [Table.of(records, _COLUMNS, lines), found["statement"]],
+        lambda: report,
+        lambda _: [Table.of(records, _COLUMNS, lines), report["statement"]],
         as_json=as_json,
     )
     if watch.alarm:

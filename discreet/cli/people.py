@@ -47,24 +47,24 @@ def by_column(
 
     read: makes a value of its text.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for text in given or ():
         column = max(
             (name for name in hidden if text.startswith(f"{name}=")), key=len, default=None
         )
         value = text if column is None else text[len(column) + 1 :]
         try:
-            found[column or TOGETHER] = read(value)
+            values[column or TOGETHER] = read(value)
         except ValueError:
             raise InputError(
                 f"{option} is {brief(text)}; give a number, or COLUMN=NUMBER for a hidden column"
             ) from None
-    if len(found) < len(given or ()) or (len(found) > 1 and TOGETHER in found):
+    if len(values) < len(given or ()) or (len(values) > 1 and TOGETHER in values):
         raise InputError(
             f"{option} is given twice; give it once, or once for each hidden column "
             f"as {option} COLUMN=VALUE"
         )
-    return found
+    return values
 
 
 def check_column(path: str, columns: Iterable[str], name: str) -> None:

@@ -117,14 +117,14 @@ def _guesses(
 
     places, columns = deployed.decide(table, None if person is None else table[person], coins)
     labels = objects(deployed.rule.guesses)
-    found = {} if person is None else {person: table[person]}
-    found["guess"] = labels[places]
+    written = {} if person is None else {person: table[person]}
+    written["guess"] = labels[places]
     if probabilities:
-        found |= {f"p({label})": column for label, column in zip(labels, columns.T, strict=True)}
+        written |= {f"p({label})": column for label, column in zip(labels, columns.T, strict=True)}
     counts.update({f"guess {label}": int((places == k).sum()) for k, label in enumerate(labels)})
     counts["people"] += len(places)
     counts["drawn"] += int((columns.max(axis=1, initial=0.0) < 1.0).sum())
-    return found
+    return written
 
 
 def _write(parts: Iterator[Columns], out: str | None) -> None:
@@ -171,8 +171,8 @@ def _parquet(parts: Iterator[Columns]) -> bytes:
             engine.register("guesses", pandas.DataFrame(dict(part)))
             engine.execute(f"COPY guesses TO '{scratch}/{number:06d}.parquet' (FORMAT parquet)")
         names = f"'{scratch}/[0-9]*.parquet'"
-        found = f"SELECT * FROM read_parquet({names}, union_by_name = true)"
-        engine.execute(f"COPY ({found}) TO '{scratch}/whole.parquet' (FORMAT parquet)")
+        selection = f"SELECT * FROM read_parquet({names}, union_by_name = true)"
+        engine.execute(f"COPY ({selection}) TO '{scratch}/whole.parquet' (FORMAT parquet)")
         return Path(scratch, "whole.parquet").read_bytes()
 
 

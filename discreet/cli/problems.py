@@ -50,7 +50,7 @@ def _show_one(spec: str, parameters: list[str], as_json: bool) -> None:
     from discreet.reports.measurements import landmarks
     from discreet.showing.data import plain
 
-    found = entry(spec.partition(":")[0])
+    shown = entry(spec.partition(":")[0])
     model = None
     trouble = ""
     with screen.waiting("building"):
@@ -61,9 +61,9 @@ def _show_one(spec: str, parameters: list[str], as_json: bool) -> None:
 
     def record() -> dict[str, Any]:
         instance = model and {"name": model.name, **landmarks(model)}
-        return _describe(found) | {"instance": plain(instance), "trouble": trouble or None}
+        return _describe(shown) | {"instance": plain(instance), "trouble": trouble or None}
 
-    screen.show(record, lambda tables: [tables.entry_facts(found, model, trouble)], as_json=as_json)
+    screen.show(record, lambda tables: [tables.entry_facts(shown, model, trouble)], as_json=as_json)
 
 
 def _describe(entry: Entry) -> dict[str, Any]:

@@ -79,10 +79,10 @@ def _numbers(text: str, kind: type[_Number], flag: str, wanted: str) -> tuple[_N
     """Numbers separated by commas, at least one."""
     from discreet.reports.notation import split_list
 
-    found = []
+    numbers = []
     for word in split_list(text) or [text]:
         try:
-            found.append(kind(word))
+            numbers.append(kind(word))
         except ValueError:
             raise InputError(f"{flag} has {word!r}; give {wanted}") from None
-    return tuple(found)
+    return tuple(numbers)

@@ -50,13 +50,13 @@ def submit(
     place = place_of(study, out)
     asked = study_of(study)
     check_study(place, asked.source, overwrite=force)
-    found, sentences = submissions(asked, answers)
+    submitted, sentences = submissions(asked, answers)
     for sentence in sentences:
         screen.say(sentence)
     with Store(place) as store:
         store.adopt(asked.name, asked.source, overwrite=force)
         with screen.progress() as watch:
-            rows = judge_submissions(asked, program, found, store.add, watch)
+            rows = judge_submissions(asked, program, submitted, store.add, watch)
     record = {
         "study": asked.name,
         "folder": str(place),

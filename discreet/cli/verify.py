@@ -43,7 +43,7 @@ def verify(
                 raise FileError(f"{path} is not an .npz file; give one that numpy.savez wrote")
         model, limit = _model(problem, asked)
         try:
-            found = verification.verify(model, solution, budget=limit, measure=asked.measure)
+            verified = verification.verify(model, solution, budget=limit, measure=asked.measure)
         except ImportError:
             raise InputError(
                 f"verify needs python-flint, which is not installed; {how_to_install('verify')}"
@@ -51,11 +51,11 @@ def verify(
         except ValueError as error:
             raise InputError(f"{problem} with {solution}: {error}") from None
     screen.show(
-        lambda: _record(found),
-        lambda tables: [tables.verification_facts(problem, found)],
+        lambda: _record(verified),
+        lambda tables: [tables.verification_facts(problem, verified)],
         as_json=as_json,
     )
-    if not found.budget_kept:
+    if not verified.budget_kept:
         raise typer.Exit(1)
 
 
@@ -75,12 +75,12 @@ def _model(problem: str, asked: ProblemOptions) -> tuple[Any, Any]:
     return (problem if notation.is_file(problem) else model), budgets
 
 
-def _record(found: Verification) -> dict[str, Any]:
+def _record(verified: Verification) -> dict[str, Any]:
     """Return what is proven, as plain values; for a single constraint under its own names."""
     from discreet.problems.constraint import are_numbered
     from discreet.showing.data import plain
 
-    record: dict[str, Any] = plain(found) | {"deviation": list(found.deviation)}
-    if not are_numbered(found.terms):
+    record: dict[str, Any] = plain(verified) | {"deviation": list(verified.deviation)}
+    if not are_numbered(verified.terms):
         record |= record["terms"][0] | {"terms": []}
     return record

@@ -125,9 +125,9 @@ def _report(document: Any, cells: Any, counts: Any) -> SampleReport:
     )
 
 
-def _column(stated: Mapping[str, Any]) -> BinnedColumn:
-    edges = stated["edges"]
-    categories = stated["categories"]
+def _column(record: Mapping[str, Any]) -> BinnedColumn:
+    edges = record["edges"]
+    categories = record["categories"]
     if (edges is None) == (categories is None):
         raise InputError("a column needs edges or categories")
     if edges is not None:
@@ -136,13 +136,13 @@ def _column(stated: Mapping[str, Any]) -> BinnedColumn:
             raise InputError("edges do not increase")
         edges.setflags(write=False)
     known = None if categories is None else _labels(categories)
-    merged = whole(stated["merged"], "merged", 0)
+    merged = whole(record["merged"], "merged", 0)
     return BinnedColumn(
-        _text(stated["name"]),
+        _text(record["name"]),
         edges,
         known,
-        bool(stated["ordered"]),
-        bool(stated["missing"]),
+        bool(record["ordered"]),
+        bool(record["missing"]),
         merged,
     )
 

@@ -195,9 +195,9 @@ def _own_constraint(
         ) from None
 
 
-def _terms_of(where: str, stated: Sequence[Any], arrays: Mapping[str, Any]) -> tuple[Term, ...]:
+def _terms_of(where: str, records: Sequence[Any], arrays: Mapping[str, Any]) -> tuple[Term, ...]:
     terms = list[Term]()
-    for each in stated:
+    for each in records:
         budget = _budget_of(where, each["budget"], measure_of(each["measure"]))
         sizes = [whole(size, f"{where}: a size of groups", 1) for size in each["groups"]]
         terms.append(Term.of(budget, sizes, terms[-1].rows.stop if terms else 0))

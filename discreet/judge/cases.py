@@ -238,17 +238,17 @@ class JudgedAnswer:
             )
         return result
 
-    def _worth(self, rule: Rule, found: _PassSums) -> Worth:
+    def _worth(self, rule: Rule, result: _PassSums) -> Worth:
         """Return the worth of a rule from its pass, before blending in its share of ignored
         outcomes.
         """
-        self._latest = rule, found.sums
+        self._latest = rule, result.sums
         return worth_of(
-            found.sums,
+            result.sums,
             self.totals,
             self._lift,
             self.terms,
-            found.moves if self._private else None,
+            result.moves if self._private else None,
             rule.inexact(self._discrete),
             self._private,
         )

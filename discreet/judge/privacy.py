@@ -114,15 +114,15 @@ class Moves:
         )
 
     @classmethod
-    def joined(cls, found: Sequence[Moves]) -> Moves:
+    def joined(cls, several: Sequence[Moves]) -> Moves:
         """Return a spanning subset of a non-empty sequence of moves, which takes less memory than
         all of them.
         """
         each: dict[str, Any] = {
-            name: np.concatenate([getattr(moves, name) for moves in found], axis=-1)
+            name: np.concatenate([getattr(moves, name) for moves in several], axis=-1)
             for name in _EACH
         }
-        return replace(found[0], **each)._select_spanning()
+        return replace(several[0], **each)._select_spanning()
 
     def chosen(self, which: Any) -> Moves:
         """Return some of the moves, by index or mask."""
@@ -224,7 +224,7 @@ def groups_of(law: Law, terms: Sequence[Term]) -> list[Group]:
 
 def privacy(
     groups: Sequence[Group],
-    found: Sequence[Moves],
+    available: Sequence[Moves],
     marginal: DoubleDouble,
     doubt: float,
     accuracy: float,
@@ -233,7 +233,7 @@ def privacy(
 
     groups     groups with the laws of the stored estimator; `doubt` bounds the relative error of
                every entry
-    found      moves that the drawn guesses allow
+    available  moves that the drawn guesses allow
     marginal   Σ_l a_l of the same outcomes, for any total
     accuracy   relative error of masses of outcomes and of their sums; `doubt` includes its effect
                on the law
@@ -248,7 +248,7 @@ def privacy(
         return Privacy(0.0)
     within = max(distance(group.law, doubt) for group in informative)
     if is_private(within, doubt):
-        exactly = _exactly_private(informative, groups, found, marginal, doubt, accuracy)
+        exactly = _exactly_private(informative, groups, available, marginal, doubt, accuracy)
         if exactly is not None:
             return replace(exactly, stored=within)
     return Privacy(within, stored=within)
@@ -278,7 +278,7 @@ def distance(law: OutputLaw, doubt: float) -> float:
 def _exactly_private(
     private: Sequence[Group],
     groups: Sequence[Group],
-    found: Sequence[Moves],
+    available: Sequence[Moves],
     marginal: DoubleDouble,
     doubt: float,
     accuracy: float,
@@ -289,9 +289,9 @@ def _exactly_private(
     private = [group for group in private if np.count_nonzero(group.law.mass) > 1]
     if not private:
         return Privacy(0.0)
-    if not found:
+    if not available:
         return None
-    moves = Moves.joined(found)
+    moves = Moves.joined(available)
     systems = [
         each for group in private if (each := _equations(group, moves, marginal, doubt)) is not None
     ]

@@ -134,7 +134,7 @@ def _kernel() -> Any:
         high = np.zeros(sums.shape[0] * _PLACES)
         low = np.zeros(sums.shape[0] * _PLACES)
         here = np.zeros(m, dtype=np.int64)
-        found = 0
+        unclear_count = 0
         for start in range(0, count, STRIP):
             size = min(STRIP, count - start)
             wrong = 0
@@ -165,12 +165,12 @@ def _kernel() -> Any:
             if sure < size:
                 for place in range(size):
                     if label[place] == m:
-                        unclear[found] = start + place
-                        found += 1
+                        unclear[unclear_count] = start + place
+                        unclear_count += 1
             if start // STRIP % tile == tile - 1:
                 gather(high, low, sums)
         gather(high, low, sums)
-        return found
+        return unclear_count
 
     return jit(run)
 
@@ -254,10 +254,10 @@ def _clear(m, mass, label, least, second, per_mass, per_loss, tiny):  # type: ig
 
 def _number_of(label, own):  # type: ignore[no-untyped-def]
     """Return the number of outcomes of the strip with a label."""
-    found = 0
+    count = 0
     for place in range(STRIP):
-        found += 1 if label[_index(place)] == own else 0
-    return found
+        count += 1 if label[_index(place)] == own else 0
+    return count
 
 
 def _add(data, start, label, own, high, low, s):  # type: ignore[no-untyped-def]

@@ -291,20 +291,20 @@ def clear_strips(
     return strip_sums(p_xz, loss, decide, per_mass, 4.0 * gamma, 8.0 * n * SMALLEST)
 
 
-def sums_of_strips(found: StripSums, lift: NDArray[np.int32]) -> Sums:
+def sums_of_strips(clear: StripSums, lift: NDArray[np.int32]) -> Sums:
     """Return the sums over clear outcomes."""
-    (high, low), loss = _by_rows(*found.sums, lift.size)
+    (high, low), loss = _by_rows(*clear.sums, lift.size)
     joint = np.ldexp(high, lift), np.ldexp(low, lift)
-    return Sums(joint, loss, np.zeros(high.shape), 0.0, 0.0, 0.0, 0.0, 0.0, int(found.counts.sum()))
+    return Sums(joint, loss, np.zeros(high.shape), 0.0, 0.0, 0.0, 0.0, 0.0, int(clear.counts.sum()))
 
 
-def totals(p_xz: Array, loss: Array, found: StripSums | None = None) -> DoubleDouble:
+def totals(p_xz: Array, loss: Array, clear: StripSums | None = None) -> DoubleDouble:
     """Return Σ_l (a_l, L_l) [n + m] over outcomes p_xz [n, ·], loss [m, ·] and the clear outcomes,
     if any.
     """
     masses = dd_sum(p_xz)
     losses = dd_sum(loss)
     rest = np.concatenate([masses[0], losses[0]]), np.concatenate([masses[1], losses[1]])
-    if found is None:
+    if clear is None:
         return rest
-    return dd_add(rest, dd_add(dd_sum(found.sums[0].T), dd_sum(found.sums[1].T)))
+    return dd_add(rest, dd_add(dd_sum(clear.sums[0].T), dd_sum(clear.sums[1].T)))

@@ -33,17 +33,17 @@ _WEIGHTS = 4.0 ** np.arange(1, 8)  # number of people of each group that a prior
 _ROUNDING = 1e-14  # relative rounding error of sums of logarithms of gamma functions
 
 
-def anytime_region(table: Array, stated: Array | None, level: float, given: int = 1) -> Region:
+def anytime_region(table: Array, shown: Array | None, level: float, given: int = 1) -> Region:
     """Return the region of a table of counts [m, n · given], which misses the truth at any time
     with probability at most `level`.
 
-    stated   the table with which the promise was shown, in the same order, if it is known
+    shown    the table with which the promise was shown, in the same order, if it is known
     """
     m, n = table.shape
     people = table.sum(axis=0)
     total = people.sum()
     rates = np.divide(table, people, out=np.full(table.shape, 1.0 / m), where=people > 0)
-    priors = _priors(table.shape, stated)
+    priors = _priors(table.shape, shown)
     cells = np.stack([table, people - table]).reshape(2, -1)
     others = priors.sum(axis=1, keepdims=True) - priors
     beliefs = np.stack([priors, others], axis=1).reshape(len(priors), 2, -1)
@@ -52,7 +52,7 @@ def anytime_region(table: Array, stated: Array | None, level: float, given: int 
     low, high = near_rates(rates, people, _radii(cells, beliefs, of_rate).reshape(m, n))
     shares = people / max(total, 1.0)
     groups = np.stack([people, total - people])
-    of_groups = _priors((n, 1), None if stated is None else stated.sum(axis=0)[:, None])[..., 0]
+    of_groups = _priors((n, 1), None if shown is None else shown.sum(axis=0)[:, None])[..., 0]
     prior = np.stack([of_groups, of_groups.sum(axis=1, keepdims=True) - of_groups], axis=1)
     share_low, share_high = near_rates(
         shares, np.full(n, total), _radii(groups, prior, _SHARES * level / n)
@@ -73,12 +73,12 @@ def anytime_region(table: Array, stated: Array | None, level: float, given: int 
     )
 
 
-def _priors(shape: tuple[int, int], stated: Array | None) -> Array:
+def _priors(shape: tuple[int, int], shown: Array | None) -> Array:
     """Return the parameters of the Dirichlet priors of the columns [priors, m, n]."""
     flat = np.full((1, *shape), 0.5)
-    if stated is None:
+    if shown is None:
         return flat
-    centre = (stated + 0.5) / (stated + 0.5).sum(axis=0)
+    centre = (shown + 0.5) / (shown + 0.5).sum(axis=0)
     return np.concatenate([flat, _WEIGHTS[:, None, None] * centre])
 
 

@@ -83,7 +83,7 @@ from discreet.problems.frames import Codes
 _LISTED = 6  # largest number of groups that a statement lists
 
 
-def _listed(labels: tuple[Any, ...]) -> str:
+def _list_in_words(labels: tuple[Any, ...]) -> str:
     """Return labels as a list in words."""
     if len(labels) > _LISTED:
         return f"({len(labels)} of them)"
@@ -198,8 +198,8 @@ class PrivateClassifier(TwoClassifiers):
         table, truth, weight = self._people(X, y, sample_weight)
         self.classes_, truths = np.unique(truth, return_inverse=True)
         people = len(truths)
-        stated = map(by_name, (self.budget, self.fraction, self.measure))
-        by_column = any(TOGETHER not in each for each in stated)
+        options = map(by_name, (self.budget, self.fraction, self.measure))
+        by_column = any(TOGETHER not in each for each in options)
         secrets = secrets_of(sensitive_features, people, by_column=by_column)
         together = secrets.get(TOGETHER) or encode_labels(
             groups(sensitive_features), "sensitive_features"
@@ -238,8 +238,8 @@ class PrivateClassifier(TwoClassifiers):
                 self.statement_ += self._describe_deployed(inside)
             self.statement_ += self._describe_people(people, inside, apart)
         if self.evaluation_ is not None:
-            told = {"statement": self.statement_, **published(self.evaluation_)}
-            self.rule_ = about_people(self.rule_, {"people": told})
+            about_the_people = {"statement": self.statement_, **published(self.evaluation_)}
+            self.rule_ = about_people(self.rule_, {"people": about_the_people})
         return self
 
     def _split(
@@ -336,36 +336,36 @@ class PrivateClassifier(TwoClassifiers):
 
         The model uses cross-fitted probabilities of all people whose record is not frequent.
         """
-        found = self._looking(rows)(self.rule_, self.confidence)
+        evaluation = self._looking(rows)(self.rule_, self.confidence)
         budgets = amounts(self.budgets_)
-        parts = found.under(budgets)
+        parts = evaluation.under(budgets)
         leaked = " and ".join(f"{each.leakage.estimate:.4g}{about}" for about, each, _ in parts)
-        broken = ", more than the budget" if found.breaks(budgets) else ""
+        broken = ", more than the budget" if evaluation.breaks(budgets) else ""
         return (
-            f"; with the probabilities that the deployed classifiers give these {found.people:,} "
-            f"people, the guess leaks {leaked}{broken}"
+            f"; with the probabilities that the deployed classifiers give these "
+            f"{evaluation.people:,} people, the guess leaks {leaked}{broken}"
         )
 
     def _describe_people(self, people: int, *parts: Rows) -> str:
         """Return whom a statement is about, and whom it leaves out."""
         named = "of the groups" if self.groups is not None else "of the groups seen,"
-        told = [
+        clauses = [
             f"about people {named} "
             + " and ".join(
-                _listed(labels) + (name != TOGETHER) * f" of {name}"
+                _list_in_words(labels) + (name != TOGETHER) * f" of {name}"
                 for name, labels in self.hidden_.items()
             )
         ]
         if any(RARE in labels for labels in self.hidden_.values()):
-            told.append(f"groups of fewer than {self.rare_below} fitted people are one")
+            clauses.append(f"groups of fewer than {self.rare_below} fitted people are one")
         rows = parts[0]
         if rows.person is None and (left := people - sum(map(len, parts))):
-            told.append(f"{left:,} people of other groups were left out")
+            clauses.append(f"{left:,} people of other groups were left out")
         if rows.person is not None:
-            told.append("one row of each person counts")
+            clauses.append("one row of each person counts")
         if rows.weight is not None:
-            told.append("weights touch the fit and the design, and the promise counts people")
-        return "; " + "; ".join(told)
+            clauses.append("weights touch the fit and the design, and the promise counts people")
+        return "; " + "; ".join(clauses)
 
     def _decide(self, apart: Rows) -> None:
         """Take the rule that is shown to keep the budget or, without people to show it on, the rule

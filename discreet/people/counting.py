@@ -109,13 +109,13 @@ def evaluate(
     known = tuple(
         getattr(rule_or_predictions, "possible_guesses", ()) if labels is None else labels
     )
-    made, known = _made(rule_or_predictions, X, len(truth), known, soft=soft, ids=ids)
+    made, known = _guesses_of(rule_or_predictions, X, len(truth), known, soft=soft, ids=ids)
     known, weights, counted = _guesses(made, truth, known)
     joined = joined_groups(sensitive_features)
-    for what, found in (("the guesses", len(weights)), ("sensitive_features", len(joined))):
-        if found != len(truth):
+    for what, entries in (("the guesses", len(weights)), ("sensitive_features", len(joined))):
+        if entries != len(truth):
             raise InputError(
-                f"there are {found} entries of {what} and {len(truth)} of y; give "
+                f"there are {entries} entries of {what} and {len(truth)} of y; give "
                 "one for each person"
             )
     if not len(truth):
@@ -163,7 +163,7 @@ def evaluate(
     return replace(together, secrets=alone, columns=several)
 
 
-def _made(
+def _guesses_of(
     rule: Any, table: Any, people: int, known: tuple[Any, ...], *, soft: bool, ids: Any
 ) -> tuple[Any, tuple[Any, ...]]:
     """Return the guesses of a rule, or their probabilities if `soft`, and the guesses that it may
@@ -193,12 +193,12 @@ def _state_guesses(
             "rule, or leave soft= out"
         )
     labels = tuple(made.tolist() if hasattr(made, "tolist") else made)
-    found = np.asarray(rule.predict_proba(*asked))
+    weights = np.asarray(rule.predict_proba(*asked))
     if len(known) == 1 < len(labels):
         place = labels.index(known[0])
-        if (found[:, place] == 1.0).all():
-            return [known[0]] * len(found), known
-    return found, labels
+        if (weights[:, place] == 1.0).all():
+            return [known[0]] * len(weights), known
+    return weights, labels
 
 
 def _guesses(
@@ -209,10 +209,10 @@ def _guesses(
     """
     if getattr(guesses, "ndim", 1) == 2 and np.shape(guesses)[1] > 1:
         weights = as_numbers(guesses, "the probabilities of the guesses", "[people, guesses]")
-        found = known or encode_labels(truth, "y")[0]
-        if len(found) != weights.shape[1]:
+        names = known or encode_labels(truth, "y")[0]
+        if len(names) != weights.shape[1]:
             raise InputError(
-                f"the probabilities have {weights.shape[1]} columns and there are {len(found)} "
+                f"the probabilities have {weights.shape[1]} columns and there are {len(names)} "
                 "labels; "
                 "give labels= in the order of the columns"
             )
@@ -221,12 +221,12 @@ def _guesses(
                 "a probability of a guess is negative or not a number; give numbers from 0 to 1"
             )
         check_columns(weights.T, "the probabilities of the guesses, transposed")
-        return found, np.minimum(weights, 1.0), False
+        return names, np.minimum(weights, 1.0), False
     made = column(guesses, "the guesses")
-    found, codes = encode_labels(made, "the guesses", known or encode_labels(truth, "y")[0])
-    if len(found) == 1 and not known:
-        found = (*found, OTHER)
-    return found, np.asarray(np.equal.outer(codes, np.arange(len(found))), dtype=np.float64), True
+    names, codes = encode_labels(made, "the guesses", known or encode_labels(truth, "y")[0])
+    if len(names) == 1 and not known:
+        names = (*names, OTHER)
+    return names, np.asarray(np.equal.outer(codes, np.arange(len(names))), dtype=np.float64), True
 
 
 def _tables(weights: Array, truths: Codes, values: int, codes: Codes, n: int) -> Array:

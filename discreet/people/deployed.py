@@ -44,14 +44,14 @@ def is_key(text: Any) -> bool:
     return isinstance(text, str) and len(text) == 32 and not set(text) - set("0123456789abcdef")
 
 
-def find_key(key: Any, beside: Any) -> str | None:
+def find_key(key: Any, file: Any) -> str | None:
     """Return a key: `key` or else the environment variable, as digits or as the path of a file that
-    contains them; else the content of the file `beside`, if it exists. Raises ValueError.
+    contains them; else the content of the file `file`, if it exists. Raises ValueError.
     """
     given = key or os.environ.get(VARIABLE)
     if is_key(given):
         return str(given)
-    place = Path(given or beside)
+    place = Path(given or file)
     if not given and not place.is_file():
         return None
     try:
@@ -61,7 +61,7 @@ def find_key(key: Any, beside: Any) -> str | None:
     if is_key(text):
         return text
     # The given text is not shown, since it may be most of a key.
-    what = f"key= or {VARIABLE}" if given else str(beside)
+    what = f"key= or {VARIABLE}" if given else str(file)
     raise ValueError(
         f"{what} holds no key; give 32 hexadecimal digits in lower case, or a file that holds them"
     )
@@ -177,8 +177,8 @@ class Rule:
             raise ValueError(
                 f"the rule has version {version!r} and version {VERSION} is read; update"
             )
-        stated = document.get("digest" if version == 1 else "checksum")
-        if stated != _checksum(_canonical(document)):
+        checksum = document.get("digest" if version == 1 else "checksum")
+        if checksum != _checksum(_canonical(document)):
             raise ValueError(
                 "the rule was changed since it was made: its checksum does not fit; "
                 "take the original file"
@@ -299,18 +299,18 @@ class Rule:
         losses = _sums(self.loss.T, p_y)
         scores = losses + _sums(self.tilt, p_x)
         seen = np.vstack([losses, p_x.T])
-        found = np.eye(len(scores)).take(scores.argmin(axis=0), axis=0)
+        columns = np.eye(len(scores)).take(scores.argmin(axis=0), axis=0)
         if (second := self.second) is not None:  # draws one of the guesses that tie
             tied = scores <= scores.min(axis=0) + second["band"]
             some = np.flatnonzero(tied.sum(axis=0) > 1)
             others = np.where(
                 tied.T[some], _sums(np.array(second["tilt"]), p_x.take(some, axis=0)).T, np.inf
             ).T
-            found[some] = ((powers := np.exp(others.min(axis=0) - others)) / powers.sum(axis=0)).T
+            columns[some] = ((powers := np.exp(others.min(axis=0) - others)) / powers.sum(axis=0)).T
         tied = listed(seen, self.points, self.within)
         some = np.flatnonzero(tied >= 0)
-        found[some] = self.columns.take(tied[some], axis=0)
-        return np.asarray((1.0 - self.share) * found + self.share * self.towards)
+        columns[some] = self.columns.take(tied[some], axis=0)
+        return np.asarray((1.0 - self.share) * columns + self.share * self.towards)
 
     def predict(
         self, p_y: Any, p_x: Any, ids: Any = None, fresh: np.random.Generator | None = None
@@ -374,16 +374,16 @@ def listed(seen: np.ndarray, points: np.ndarray, within: float) -> np.ndarray:
     seen: the numbers of each person [k, people]; points: in the order of their first number [k,
     points]. If several are that close, it is the last.
     """
-    found = np.full(seen.shape[1], -1)
+    nearest = np.full(seen.shape[1], -1)
     tie, end = (points[0].searchsorted(seen[0] + k * within) for k in (-2.0, 2.0))
-    near = np.flatnonzero(tie < end)
-    while near.size:  # the points with a matching first number
-        apart = np.abs(seen.take(near, axis=1) - points.take(tie[near], axis=1))
-        hit = near[(apart <= within).all(axis=0)]
-        found[hit] = tie[hit]
-        tie[near] = tie[near] + 1
-        near = near[tie[near] < end[near]]
-    return found
+    candidates = np.flatnonzero(tie < end)
+    while candidates.size:  # the points with a matching first number
+        apart = np.abs(seen.take(candidates, axis=1) - points.take(tie[candidates], axis=1))
+        hit = candidates[(apart <= within).all(axis=0)]
+        nearest[hit] = tie[hit]
+        tie[candidates] = tie[candidates] + 1
+        candidates = candidates[tie[candidates] < end[candidates]]
+    return nearest
 
 
 def drawn_places(columns: np.ndarray, toss: Callable[[np.ndarray], Any]) -> np.ndarray:

@@ -166,25 +166,27 @@ class RuleDesign:
     @property
     def statement(self) -> str:
         """One sentence about the model."""
-        found = self.solution
+        solution = self.solution
         judged = self.solution.certificate
         assert judged is not None
-        parts = zip(self.leakages.items(), found.problem.terms, strict=True)
+        parts = zip(self.leakages.items(), solution.problem.terms, strict=True)
         leaks = (f"{leaked:.4g} of {term.budget}{about(name)}" for (name, leaked), term in parts)
         return (
-            f"{found.status.value} for this model: leaks {' and '.join(leaks)}, errs "
-            f"{found.error_probability:.6g}, and no rule errs less than {judged.lower:.6g}"
+            f"{solution.status.value} for this model: leaks {' and '.join(leaks)}, errs "
+            f"{solution.error_probability:.6g}, and no rule errs less than {judged.lower:.6g}"
         )
 
     def __repr__(self) -> str:
         return f"RuleDesign({self.statement})"
 
 
-def each_secret_of(told: Mapping[Any, Mapping[str, Any]]) -> dict[str, Any]:
+def each_secret_of(records: Mapping[Any, Mapping[str, Any]]) -> dict[str, Any]:
     """Return records by the name of the column as files store them: under `secrets`, or the record
     itself if it is about all columns together.
     """
-    return dict(told.get(TOGETHER) or {"secrets": {str(name): told[name] for name in told}})
+    return dict(
+        records.get(TOGETHER) or {"secrets": {str(name): records[name] for name in records}}
+    )
 
 
 def design_rule(
@@ -285,14 +287,14 @@ def _solve(problem: Problem, gap: float) -> tuple[Tied, Solution]:
     ):
         return made
     made = None
-    found = solve(problem, gap=gap)
-    if found.estimator is not None:
-        answer = Answer(found.estimator, found.tilt, found.multipliers)
+    solution = solve(problem, gap=gap)
+    if solution.estimator is not None:
+        answer = Answer(solution.estimator, solution.tilt, solution.multipliers)
         made = _deployable(problem, answer, gap)
     if made is None:
         raise InputError(
-            f"the rule cannot be designed: {found.status.value}, {found.message}; choose another "
-            "budget or measure"
+            f"the rule cannot be designed: {solution.status.value}, {solution.message}; choose "
+            "another budget or measure"
         )
     return made
 

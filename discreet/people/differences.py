@@ -44,10 +44,10 @@ def largest_difference(hits: Array, people: Array, level: float) -> float:
     if not people.all():
         return 1.0  # nothing is known about the rate of a group that no one has
     first, second = (hits / people).T
-    found = 0.0
+    largest = 0.0
     for place in np.argsort(second - first):  # each is compared with the largest limit so far
-        found = max(found, difference_limit(hits[place], people[place], level, found))
-    return found
+        largest = max(largest, difference_limit(hits[place], people[place], level, largest))
+    return largest
 
 
 def difference_limit(hits: Array, people: Array, level: float, least: float = 0.0) -> float:

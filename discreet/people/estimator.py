@@ -64,7 +64,9 @@ class TwoClassifiers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return True, True
         routed = process_routing(self, "fit", sample_weight=sample_weight)
         asked = ((each, routed[name].fit) for name, each in self._classifiers())
-        first, second = (given is None or "sample_weight" in found for given, found in asked)
+        first, second = (
+            given is None or "sample_weight" in parameters for given, parameters in asked
+        )
         return first, second
 
     def _people(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Array | None]:
@@ -74,9 +76,9 @@ class TwoClassifiers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         for name, each in self._classifiers():
             if each is not None and not hasattr(each, "predict_proba"):
-                told = f"{name} is a {type(each).__name__}, which has no predict_proba"
+                fault = f"{name} is a {type(each).__name__}, which has no predict_proba"
                 raise InputError(
-                    f"{told}; give a classifier that has, such as it in a CalibratedClassifierCV"
+                    f"{fault}; give a classifier that has, such as it in a CalibratedClassifierCV"
                 )
         table = self._table(X, y, reset=True)
         truth = column_or_1d(y, warn=True)

@@ -229,17 +229,17 @@ class Evaluation:
         """Return the largest factor by which one guess changes the odds between two groups; inf if
         a guess may exclude a group.
         """
-        found = self.leakage_by(LocalDifferentialPrivacy())
+        change = self.leakage_by(LocalDifferentialPrivacy())
         with np.errstate(over="ignore"):
             return Limits(
-                *(float(np.exp(value)) for value in (found.estimate, found.low, found.high))
+                *(float(np.exp(value)) for value in (change.estimate, change.low, change.high))
             )
 
     @cached_property
     def rates(self) -> Mapping[Any, Mapping[Any, Limits]]:
         """Return, by group and guess, the probability of the guess for a person of the group."""
-        found = self.region
-        return self._by_group(found.rates, found.low, found.high)
+        region = self.region
+        return self._by_group(region.rates, region.low, region.high)
 
     def _by_group(
         self, estimate: Array, low: Array, high: Array
@@ -259,19 +259,22 @@ class Evaluation:
         most often; 1 if no one gets it. For a guess that means selection, this is the impact
         ratio.
         """
-        found = self.region
+        region = self.region
         return self._by_group(
-            _over_largest(found.rates, found.rates),
-            _over_largest(found.low, found.high),
-            _over_largest(found.high, found.low),
+            _over_largest(region.rates, region.rates),
+            _over_largest(region.low, region.high),
+            _over_largest(region.high, region.low),
         )
 
     @cached_property
     def shares(self) -> Mapping[Any, Limits]:
         """Return the share of each group in the people."""
-        found = self.region
+        region = self.region
         numbers = zip(
-            found.shares.tolist(), found.share_low.tolist(), found.share_high.tolist(), strict=True
+            region.shares.tolist(),
+            region.share_low.tolist(),
+            region.share_high.tolist(),
+            strict=True,
         )
         return {group: Limits(*each) for group, each in zip(self.groups, numbers, strict=True)}
 
@@ -282,7 +285,7 @@ class Evaluation:
         covers all of them together without a correction, because a false claim requires that one
         broken budget was misjudged.
         """
-        return all(found.at_most <= amount for _, found, amount in self.under(budget))
+        return all(evaluation.at_most <= amount for _, evaluation, amount in self.under(budget))
 
     def diluted(self, lottery: Lottery) -> Evaluation:
         """Return the evaluation of the rule with a lottery."""
@@ -306,7 +309,8 @@ class Evaluation:
         """
         parts = self.under(budget)
         return Lottery(
-            max(found._share_within(amount, towards) for _, found, amount in parts), towards
+            max(evaluation._share_within(amount, towards) for _, evaluation, amount in parts),
+            towards,
         )
 
     def _share_within(self, budget: float, towards: Array) -> float:
@@ -337,8 +341,8 @@ class Evaluation:
             )
         parts = ((name, self.each[name], amount) for name, amount in budgets.items())
         return [
-            (about(name), found, LeakageBudget(amount, found.measure).amount)
-            for name, found, amount in parts
+            (about(name), evaluation, LeakageBudget(amount, evaluation.measure).amount)
+            for name, evaluation, amount in parts
         ]
 
     def _broken(self, budget: float | Mapping[Any, float]) -> list[tuple[str, Evaluation, float]]:
@@ -349,7 +353,8 @@ class Evaluation:
         if len(parts) > 1:
             each = 1.0 - (1.0 - self.confidence) / len(parts)
             parts = [
-                (about, replace(found, confidence=each), amount) for about, found, amount in parts
+                (about, replace(evaluation, confidence=each), amount)
+                for about, evaluation, amount in parts
             ]
         return [part for part in parts if part[1].leakage.low > part[2]]
 
@@ -363,7 +368,7 @@ class Evaluation:
         each column, it states whether the budget is kept.
         """
         sure = self.sure
-        counted = f"({self.people:,} people){self._omitted}"
+        counted = f"({self.people:,} people){self._words_on_left_out}"
         errs = f"errs between {self.error.low:.4g} and {self.error.high:.4g}"
         parts = [("", self, np.inf)] if budget is None else self.under(budget)
         at_most = " and ".join(
@@ -408,11 +413,11 @@ class Evaluation:
         return (
             f"holds exactly for this cohort of {self.people:,} people: {made} leak {leaked}"
             f"{asked}, and err {self.error.estimate:.4g}; nothing is said about other people"
-            f"{self._omitted}"
+            f"{self._words_on_left_out}"
         )
 
     @property
-    def _omitted(self) -> str:
+    def _words_on_left_out(self) -> str:
         """Return how many people were left out, and why, as the end of a sentence."""
         if not self.left_out:
             return ""
@@ -433,7 +438,8 @@ class Evaluation:
         several.
         """
         return {
-            (f"{found.measure} about {name}"): found.leakage for name, found in self.secrets.items()
+            (f"{evaluation.measure} about {name}"): evaluation.leakage
+            for name, evaluation in self.secrets.items()
         }
 
     def called(self, group: Any) -> str:
@@ -449,7 +455,7 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values by name, for JSON; numbers that are not finite are None."""
-        found: dict[str, Any] = {
+        record: dict[str, Any] = {
             "people": self.people,
             "confidence": self.confidence,
             "measure": str(self.measure),
@@ -474,35 +480,35 @@ class Evaluation:
             ],
         }
         if self.left_out:
-            found["left_out"] = self.left_out
+            record["left_out"] = self.left_out
         if self.secrets:
-            found["secrets"] = {str(name): each.to_dict() for name, each in self.secrets.items()}
-        named: dict[str, Any] = plain(found)
+            record["secrets"] = {str(name): each.to_dict() for name, each in self.secrets.items()}
+        named: dict[str, Any] = plain(record)
         return named
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with a row for the error, the leakage by every measure, each odds
         ratio and rate: estimate, low and high.
         """
-        found = {("error", "", ""): self.error}
-        found |= {(name, "", ""): limits for name, limits in self.leakages.items()}
-        found |= {(name, "", ""): limits for name, limits in self.about_each.items()}
-        found |= {("largest change of odds", "", ""): self.odds}
+        limits_of = {("error", "", ""): self.error}
+        limits_of |= {(name, "", ""): limits for name, limits in self.leakages.items()}
+        limits_of |= {(name, "", ""): limits for name, limits in self.about_each.items()}
+        limits_of |= {("largest change of odds", "", ""): self.odds}
         rates = {
             self.called(group) if self.columns else group: row for group, row in self.rates.items()
         }
-        found |= {
+        limits_of |= {
             ("rate", group, guess): each
             for group, row in rates.items()
             for guess, each in row.items()
         }
         names = dict(
-            zip(("what", "group", "guess"), map(list, zip(*found, strict=True)), strict=True)
+            zip(("what", "group", "guess"), map(list, zip(*limits_of, strict=True)), strict=True)
         )
         return frame(
             names
             | {
-                name: [getattr(limits, name) for limits in found.values()]
+                name: [getattr(limits, name) for limits in limits_of.values()]
                 for name in ("estimate", "low", "high")
             }
         )
@@ -540,11 +546,11 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         each = " and of each sensitive column" * bool(self.secrets)
-        told = (
+        note = (
             f"Limits of leakage, odds and rates hold together, those of errors{each} by themselves."
         )
         return card(
-            "Evaluation", f"{self.people:,} people", f"{self.statement()}.", told, *self.tables()
+            "Evaluation", f"{self.people:,} people", f"{self.statement()}.", note, *self.tables()
         )
 
     def __repr__(self) -> str:
@@ -555,19 +561,21 @@ class Evaluation:
         )
 
 
-def unit_of(found: Evaluation) -> str:
+def unit_of(evaluation: Evaluation) -> str:
     """Return the unit of the evaluation's leakage after a space; empty if it has no unit."""
-    return f" {found.measure.unit}".rstrip()
+    return f" {evaluation.measure.unit}".rstrip()
 
 
-def _of(found: Evaluation) -> str:
-    return f"{unit_of(found)} of {found.measure}"
+def _of(evaluation: Evaluation) -> str:
+    return f"{unit_of(evaluation)} of {evaluation.measure}"
 
 
 def _budgets(parts: list[tuple[str, Evaluation, float]]) -> str:
     if not parts[0][0]:
         return f"the budget of {parts[0][2]:g}"
-    each = (f"{LeakageBudget(amount, found.measure)}{about}" for about, found, amount in parts)
+    each = (
+        f"{LeakageBudget(amount, evaluation.measure)}{about}" for about, evaluation, amount in parts
+    )
     return f"the budget{'s' if len(parts) > 1 else ''} of {' and '.join(each)}"
 
 

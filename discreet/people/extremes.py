@@ -168,13 +168,13 @@ def _propose_multipliers(corners: list[Array], values: list[Array]) -> Array:
         for i, rates in enumerate(corners)
     ]
     run: Any = linprog
-    found = run(
+    solution = run(
         np.ones(n + m),
         np.vstack(rows),
         -np.concatenate(values) / unit,
         bounds=[(None, None)] * (n + m),
     ).x
-    return np.zeros(n) if found is None else np.asarray(unit * found[:n])
+    return np.zeros(n) if solution is None else np.asarray(unit * solution[:n])
 
 
 def _highest_by_ratios(measure: Measure, region: Region) -> float:
@@ -197,10 +197,10 @@ def _highest_by_ratios(measure: Measure, region: Region) -> float:
         if math.isinf(limit) or any(terms is None for terms, _ in parts):
             return math.inf
         centre = -math.log(max(region.people.sum(), 1.0))
-        found = minimize_scalar(
+        optimum = minimize_scalar(
             bound, bounds=(centre - 2.0, centre + 12.0), method="bounded", options={"xatol": 5e-2}
         )
-        return float(found.fun)
+        return float(optimum.fun)
 
     return min(least(region.radius, _largest_in_ball), least(region.evidence, _largest_by_evidence))
 

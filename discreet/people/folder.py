@@ -143,10 +143,10 @@ def feeds(
             raise InputError(
                 "the rule reads columns by name; give a data frame, or a mapping of arrays"
             )
-        found = {each.name: each.cells(table) for each in columns}
-        if len({len(each) for each in found.values()}) > 1:
+        inputs = {each.name: each.cells(table) for each in columns}
+        if len({len(each) for each in inputs.values()}) > 1:
             raise InputError("the columns are not equally long; give a cell for each person")
-        return found
+        return inputs
     if isinstance(table, Mapping):
         raise InputError(
             f"the rule reads an array of numbers [people, {width}]; give that, or "
@@ -176,8 +176,8 @@ class DeployedRule:
                 "onnxruntime runs the classifiers, and is not installed; pip install onnxruntime "
                 f"({error})"
             ) from None
-        stated = rule.document["about"].get("graph")
-        if stated != graph_digest(graph):
+        digest = rule.document["about"].get("graph")
+        if digest != graph_digest(graph):
             raise InputError(
                 "the graph is not the one that the rule was made with; take the "
                 "original files of the folder"
@@ -275,13 +275,13 @@ class DeployedRule:
 
     def _columns_of(self, seen: Mapping[str, NDArray[Any]]) -> Array:
         people = len(next(iter(seen.values())))
-        found = np.empty((people, len(self.rule.guesses)))
+        probabilities = np.empty((people, len(self.rule.guesses)))
         for start in range(0, people, _TOGETHER):
             part = slice(start, start + _TOGETHER)
-            found[part] = self._session.run(
+            probabilities[part] = self._session.run(
                 ["probabilities"], {name: each[part] for name, each in seen.items()}
             )[0]
-        return found
+        return probabilities
 
 
 def key_path(folder: PathLike) -> Path:

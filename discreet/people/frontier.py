@@ -83,8 +83,8 @@ class PeopleFrontier:
         """
         sure = f"{100.0 * self.confidence:g} %"
         counted = f"({self.people:,} people, {len(self.points)} rules together)"
-        found = self.best(budget)
-        if found is None:
+        best = self.best(budget)
+        if best is None:
             nearest = min(self.points, key=lambda point: _farthest(point, budget)).people.under(
                 budget
             )
@@ -96,8 +96,8 @@ class PeopleFrontier:
                 f"not shown for people, {sure}: no rule keeps the budget of {asked}, the least "
                 f"is {least} {counted}"
             )
-        error = found.people.error
-        parts = found.people.under(budget)
+        error = best.people.error
+        parts = best.people.under(budget)
         at_most = " and ".join(
             f"{each.leakage.high:.4g}{unit_of(each)} of {each.measure}{about}"
             for about, each, _ in parts
@@ -168,9 +168,9 @@ class PeopleFrontier:
             )
             for point in self.points
         ]
-        told = f"all limits hold together with {100.0 * self.confidence:g} %."
+        note = f"all limits hold together with {100.0 * self.confidence:g} %."
         table = Table("", ("designed for", "errors", *self._leaks()), lines)
-        return card("Curve of people", f"{self.people:,} people", told, table)
+        return card("Curve of people", f"{self.people:,} people", note, table)
 
     def _leaks(self) -> list[str]:
         return [f"{measure}{about(name)}" for name, measure in self.measures.items()]
@@ -186,7 +186,9 @@ def _farthest(point: PeoplePoint, budget: float | Mapping[Any, float]) -> float:
     """Return the largest relative excess of the limits of leakage over budgets; at most 0 if they
     are kept.
     """
-    each = ((found.leakage.high, amount) for _, found, amount in point.people.under(budget))
+    each = (
+        (evaluation.leakage.high, amount) for _, evaluation, amount in point.people.under(budget)
+    )
     return max(
         0.0 if high <= amount else (high - amount) / max(amount, 1e-300) for high, amount in each
     )
@@ -241,9 +243,9 @@ def frontier_of(
             )
     each = 1.0 - (1.0 - confidence) / ((1 + len(asked)) * steps.size)
     made = [(step, design(step)) for step in steps.tolist()]
-    found = tuple(
+    evaluated = tuple(
         PeoplePoint(step, one, look(one.rule, each), Lottery(0.0, one.towards))
         for step, one in made
     )
     measures = {name: budget.measure for name, budget in asked.items()}
-    return PeopleFrontier(measures, confidence, found)
+    return PeopleFrontier(measures, confidence, evaluated)

@@ -70,12 +70,12 @@ def to_onnx(private: Any, examples: Any) -> bytes:
             "give it another name"
         )
     graph = _Graph(onnx, columns, None if columns else int(np.shape(examples)[1]))
-    found = [
+    parts = [
         _part(graph, private.estimator_, "guessed/"),
         _side_by_side(graph, private.private_estimator_),
     ]
-    within = private.rule_.within + _SINGLE * any(single for _, single in found)
-    p_y, p_x = (name for name, _ in found)
+    within = private.rule_.within + _SINGLE * any(single for _, single in parts)
+    p_y, p_x = (name for name, _ in parts)
     _add_rule(graph, private.rule_, p_y, p_x, within)
     about = {
         "format": GRAPH_FORMAT,
@@ -90,7 +90,7 @@ def to_onnx(private: Any, examples: Any) -> bytes:
         [p_y, p_x], feed
     )
     for name, ours, theirs, (_, single) in zip(
-        ("y", "the sensitive features"), said, private._probabilities(examples), found, strict=True
+        ("y", "the sensitive features"), said, private._probabilities(examples), parts, strict=True
     ):
         apart = np.abs(ours - theirs).max(axis=1)
         wrong = int((apart > (_SINGLE if single else _EXACT)).sum())
@@ -188,14 +188,14 @@ def _add_rule(graph: _Graph, rule: Rule, p_y: str, p_x: str, within: float) -> N
         points = graph.constant(rule.points.T)
         apart = graph.add("Abs", graph.add("Sub", seen, points))
         farthest = graph.add("ReduceMax", apart, graph.constant([2], np.int64), keepdims=0)
-        near = graph.add(
+        matches = graph.add(
             "Cast",
             graph.add("LessOrEqual", farthest, graph.constant(within)),
             to=graph.onnx.TensorProto.DOUBLE,
         )
-        last = graph.add("Mul", near, graph.constant(np.arange(1.0, len(rule.columns) + 1.0)))
+        last = graph.add("Mul", matches, graph.constant(np.arange(1.0, len(rule.columns) + 1.0)))
         place = graph.add("ArgMax", last, axis=1, keepdims=0)
-        tied = graph.add("ReduceMax", near, graph.constant([1], np.int64), keepdims=1)
+        tied = graph.add("ReduceMax", matches, graph.constant([1], np.int64), keepdims=1)
         drawn = graph.add("Gather", graph.constant(rule.columns), place)
         columns = graph.add(
             "Where", graph.add("Greater", tied, graph.constant(0.0)), drawn, columns
@@ -256,9 +256,9 @@ def _part(graph: _Graph, calibrated: Calibrated, prefix: str) -> tuple[str, bool
     ), single
 
 
-def _side_by_side(graph: _Graph, found: SideBySide) -> tuple[str, bool]:
+def _side_by_side(graph: _Graph, several: SideBySide) -> tuple[str, bool]:
     """Add the classifiers of the sensitive features, one after the other."""
-    parts = [_part(graph, each, f"hidden{k}/") for k, each in enumerate(found.parts)]
+    parts = [_part(graph, each, f"hidden{k}/") for k, each in enumerate(several.parts)]
     together = (
         graph.add("Concat", *(name for name, _ in parts), axis=1) if len(parts) > 1 else parts[0][0]
     )
@@ -324,7 +324,7 @@ def _encode_columns(graph: _Graph, encoders: Any) -> list[str]:
     """
     if encoders is None:
         return [each.name for each in graph.columns] or ["X"]
-    found = []
+    names = []
     for _, tool, places in encoders.transformers_:
         if isinstance(tool, str) and tool == "drop":
             continue
@@ -334,11 +334,11 @@ def _encode_columns(graph: _Graph, encoders: Any) -> list[str]:
                 place if isinstance(place, int | np.integer) else _place(graph, place)
             ]
             if encoder is False:
-                found.append(column.name)
+                names.append(column.name)
                 continue
             texts, codes = _codes(encoder, k)
-            found.append(_looked_up(graph, column, texts, codes))
-    return found
+            names.append(_looked_up(graph, column, texts, codes))
+    return names
 
 
 def _place(graph: _Graph, name: Any) -> int:
@@ -501,19 +501,19 @@ class _Ensemble:
 
     def attributes(self, graph: _Graph, targets: int) -> dict[str, Any]:
         """The attributes of the operator, which adds the leaves of all trees up for each target."""
-        found: dict[str, Any] = {
+        values: dict[str, Any] = {
             **self.nodes,
             "tree_roots": self.roots,
             "leaf_targetids": self.targets,
         }
-        found["nodes_modes"] = graph.tensor(
+        values["nodes_modes"] = graph.tensor(
             np.array(self.nodes["nodes_modes"], dtype=np.uint8), "modes"
         )
-        found["nodes_splits"] = graph.tensor(np.array(self.splits), "splits")
-        found["leaf_weights"] = graph.tensor(np.array(self.weights), "weights")
+        values["nodes_splits"] = graph.tensor(np.array(self.splits), "splits")
+        values["leaf_weights"] = graph.tensor(np.array(self.weights), "weights")
         if self.members:
-            found["membership_values"] = graph.tensor(np.array(self.members), "members")
-        return {**found, "n_targets": targets, "aggregate_function": 1, "post_transform": 0}
+            values["membership_values"] = graph.tensor(np.array(self.members), "members")
+        return {**values, "n_targets": targets, "aggregate_function": 1, "post_transform": 0}
 
 
 # -- other classifiers

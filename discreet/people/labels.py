@@ -108,24 +108,24 @@ def columns_of(values: Any, what: str = "sensitive_features") -> list[tuple[Any,
     """
     values = in_columns(values)
     if isinstance(values, Mapping) or (hasattr(values, "items") and hasattr(values, "columns")):
-        found = [(name, column(part, f"{what} {name!r}")) for name, part in values.items()]
+        columns = [(name, column(part, f"{what} {name!r}")) for name, part in values.items()]
     elif getattr(values, "ndim", 1) == 2:
-        found = list(enumerate(np.asarray(values).T))
+        columns = list(enumerate(np.asarray(values).T))
     else:
         return []
-    return found
+    return columns
 
 
 def people_digest(*parts: Any) -> str:
     """SHA-256 of tables, arrays [people, columns] and single columns side by side, whatever kind
     they are of.
     """
-    found = [
+    columns = [
         each
         for part in parts
         for each in columns_of(part, "the table") or [("", column(part, "the column"))]
     ]
-    return digest_of(Values(str(name), cells) for name, cells in found)
+    return digest_of(Values(str(name), cells) for name, cells in columns)
 
 
 def encode_labels(
@@ -138,7 +138,7 @@ def encode_labels(
     """
     if values.dtype.kind in "biuSU":
         distinct, codes = np.unique(values, return_inverse=True)
-        found = [_plain(value) for value in distinct.tolist()]
+        seen = [_plain(value) for value in distinct.tolist()]
         codes = codes.reshape(-1)
     else:
         cells = values.tolist()
@@ -151,15 +151,15 @@ def encode_labels(
             ) from None
         each = {cell: place[label] for cell, label in plain.items()}
         codes = np.array([each[cell] for cell in cells], dtype=np.intp)
-        found = list(place)
-    if len(found) > MOST_LABELS:
+        seen = list(place)
+    if len(seen) > MOST_LABELS:
         raise InputError(
-            f"{what} has {len(found):,} different values, as a measurement has; cut it into "
+            f"{what} has {len(seen):,} different values, as a measurement has; cut it into "
             "ranges, and give those"
         )
-    labels = merge_labels(known, found)
+    labels = merge_labels(known, seen)
     position = {label: k for k, label in enumerate(labels)}
-    return labels, np.array([position[label] for label in found], dtype=np.intp)[codes]
+    return labels, np.array([position[label] for label in seen], dtype=np.intp)[codes]
 
 
 def encode_groups(

@@ -181,7 +181,9 @@ class Monitor:
         labels = by_name(groups)
         self._covered = {str(name): labels[name] for name in budgets if labels.get(name)}
         self.watched = tuple(
-            _watched(str(name), budget, self.guesses, labels.get(name), truths, tables.get(name))
+            _watch_promise(
+                str(name), budget, self.guesses, labels.get(name), truths, tables.get(name)
+            )
             for name, budget in budgets.items()
             if not budget.oblivious
         )
@@ -308,13 +310,13 @@ class Monitor:
         }
 
 
-def _watched(
+def _watch_promise(
     name: str,
     budget: LeakageBudget,
     guesses: tuple[Any, ...],
     groups: Sequence[Any] | None,
     truths: Sequence[Any] | None,
-    stated: Any,
+    shown: Any,
 ) -> Watched:
     """Return a promise without records. Raises InputError."""
     conditional = budget.measure.conditional
@@ -324,7 +326,7 @@ def _watched(
     known = tuple(truths) if conditional and truths else (None,)
     budget.measure.on(np.arange(len(groups)), len(groups))
     counts = np.zeros((len(guesses), len(known) * len(groups)))
-    table = None if stated is None else np.asarray(stated, dtype=np.float64)
+    table = None if shown is None else np.asarray(shown, dtype=np.float64)
     if table is not None and table.shape != counts.shape:
         table = None  # of a constant guess, or without the truths
     if table is not None:  # a file does not state the counts of few people

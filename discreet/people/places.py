@@ -161,10 +161,10 @@ def _largest(
     # far.
     boxes = np.maximum(values(low[:, 0], high[:, 1]), values(high[:, 0], low[:, 1]))
     order = np.argsort(-boxes)
-    found = 0.0
+    largest = 0.0
     for start in range(0, order.size, _AT_ONCE):
         here = order[start : start + _AT_ONCE]
-        if boxes[here[0]] <= found:
+        if boxes[here[0]] <= largest:
             break
         odds = np.array([[-np.inf, np.inf]])
         if counted:
@@ -173,5 +173,5 @@ def _largest(
         w_low, w_high, v_low, v_high = odds_boxes(low[here], high[here], odds)
         corners = np.maximum(values(w_low, v_high, here), values(w_high, v_low, here))
         within = np.where(v_low <= v_high, corners, 0.0).max(axis=1)
-        found = max(found, float(np.minimum(within, boxes[here]).max()))
-    return found * (1.0 + OUTWARD)
+        largest = max(largest, float(np.minimum(within, boxes[here]).max()))
+    return largest * (1.0 + OUTWARD)

@@ -163,12 +163,12 @@ class Prospects:
             for each in self.points
         ]
         heads = (self._unit, "errors", "lottery")
-        told = (
+        sentence = (
             f"Expected with {self.people:,} people apart, {100.0 * self.confidence:g} %. A "
             f"constant guess errs {number(self.constant_error, 4)}, the plain rule "
             f"{number(self.plain_error, 4)}."
         )
-        return [Table("Errors for a promise", heads, lines, heads, caption=told)]
+        return [Table("Errors for a promise", heads, lines, heads, caption=sentence)]
 
     @property
     def _unit(self) -> str:

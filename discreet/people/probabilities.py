@@ -218,15 +218,15 @@ def _takes_anything(model: Any) -> bool:
 
 def _raw(model: Any, table: Any, known: Codes, labels: int) -> Array:
     """What the model says, in columns of all labels, none of probability 0."""
-    found = np.full((_rows(table), labels), LEAST)
+    probabilities = np.full((_rows(table), labels), LEAST)
     try:
         said = np.asarray(model.predict_proba(table), dtype=np.float64)
     except ValueError as error:
         raise InputError(
             f"these people have other columns than those fitted on: {error}; give columns alike"
         ) from error
-    found[:, known] = np.maximum(said, LEAST)
-    return found
+    probabilities[:, known] = np.maximum(said, LEAST)
+    return probabilities
 
 
 def _calibration(logs: Array, codes: Codes, known: Codes, weight: Array) -> tuple[float, Array]:
@@ -253,12 +253,12 @@ def _calibration(logs: Array, codes: Codes, known: Codes, weight: Array) -> tupl
 
     start = np.append(1.0, np.zeros(k))
     run: Any = minimize
-    found = run(
+    solution = run(
         loss, start, jac=True, method="L-BFGS-B", bounds=[(0.05, 20.0)] + [(-20.0, 20.0)] * k
     ).x
     offset = np.full(logs.shape[1], 0.0)
-    offset[known] = found[1:]
-    return float(found[0]), offset
+    offset[known] = solution[1:]
+    return float(solution[0]), offset
 
 
 def _softmax(scores: Array) -> Array:
@@ -343,7 +343,7 @@ def as_numbers(frame: Any) -> Array:
 
 def as_texts(frame: Any) -> NDArray[Any]:
     """Values of any types as texts that differ where these do; None where a value is missing."""
-    found = np.empty(frame.shape, dtype=object)
+    texts = np.empty(frame.shape, dtype=object)
     for k, (_, part) in enumerate(frame.items()):
-        found[:, k] = [None if is_missing(value) else as_text(value) for value in part]
-    return found
+        texts[:, k] = [None if is_missing(value) else as_text(value) for value in part]
+    return texts

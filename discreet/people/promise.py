@@ -86,11 +86,14 @@ class PeoplePoint:
         """Return plain numbers; if several sensitive columns have a budget each, `secrets` has a
         record for each.
         """
-        error = {f"error{end}": value for end, value in _named(self.people.error)}
+        error = {f"error{end}": value for end, value in _named_limits(self.people.error)}
         each = {
-            name: told
-            | {f"leakage{end}": value for end, value in _named(self.people.each[name].leakage)}
-            for name, told in self.design.in_model.items()
+            name: record
+            | {
+                f"leakage{end}": value
+                for end, value in _named_limits(self.people.each[name].leakage)
+            }
+            for name, record in self.design.in_model.items()
         }
         known = {
             "share": self.share,
@@ -166,7 +169,7 @@ class Promise:
         )
 
 
-def _named(limits: Limits) -> list[tuple[str, float]]:
+def _named_limits(limits: Limits) -> list[tuple[str, float]]:
     return [("", limits.estimate), ("_low", limits.low), ("_high", limits.high)]
 
 
@@ -256,13 +259,13 @@ def _beginning(
     return rung
 
 
-def _independent_limit(found: Evaluation) -> float:
+def _independent_limit(evaluation: Evaluation) -> float:
     """Return the limit for guesses with the same frequencies that are independent of the group,
     given the truth if the measure is conditional.
     """
-    tables = found.by_truth if found.measure.conditional else found.table[None]
+    tables = evaluation.by_truth if evaluation.measure.conditional else evaluation.table[None]
     people = np.maximum(tables.sum(axis=(1, 2), keepdims=True), 1.0)
     independent = np.round(
         tables.sum(axis=2, keepdims=True) * tables.sum(axis=1, keepdims=True) / people
     )
-    return replace(found, by_truth=independent, secrets={}).at_most
+    return replace(evaluation, by_truth=independent, secrets={}).at_most

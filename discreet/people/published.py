@@ -23,51 +23,51 @@ _STEP = 20.0  # people
 _WITHHELD = {"estimate": None, "low": 0.0, "high": 1.0}
 
 
-def published(found: Evaluation, rounded: bool = False) -> dict[str, Any]:
+def published(evaluation: Evaluation, rounded: bool = False) -> dict[str, Any]:
     """`Evaluation.to_dict()` for a file.
 
     rounded: whether numbers are rounded even if no cell of its own table holds few people.
     """
-    record = found.to_dict()
-    few = _few(found)
+    record = evaluation.to_dict()
+    few = _rare_cells(evaluation)
     if few.any():
         record |= {"leakage": None, "leakage_at_most": None, "odds": None, "leakages": {}}
     elif not rounded:
         return record
-    kept = np.where(few, 0.0, found.table)
-    hidden = np.where(few, found.table, 0.0).sum(axis=0)
+    kept = np.where(few, 0.0, evaluation.table)
+    hidden = np.where(few, evaluation.table, 0.0).sum(axis=0)
     kept[kept.argmax(axis=0), np.arange(hidden.size)] += hidden
     table = (_STEP * np.round(kept / _STEP)).astype(object)
     table[few] = None
     record["table"] = table.tolist()
-    sizes = found.table.sum(axis=0)
+    sizes = evaluation.table.sum(axis=0)
     for row, size, small in zip(record["rates"], sizes.tolist(), few.any(axis=0), strict=True):
-        row["share"] = _in_steps(row["share"], found.people, size < FEWEST)
+        row["share"] = _in_steps(row["share"], evaluation.people, size < FEWEST)
         del row["impact_ratios"]  # from which rates follow
         row["guesses"] = {
             guess: _WITHHELD if small else _in_steps(limits, size)
             for guess, limits in row["guesses"].items()
         }
-    if found.secrets:
-        each = found.secrets.items()
+    if evaluation.secrets:
+        each = evaluation.secrets.items()
         record["secrets"] = {str(name): published(own, rounded=True) for name, own in each}
     return record
 
 
-def published_leakage(found: Evaluation, secret: Any) -> dict[str, float | None]:
+def published_leakage(evaluation: Evaluation, secret: Any) -> dict[str, float | None]:
     """The leakage about a sensitive column, and its upper limit, for a file."""
-    own = found.each[secret]
-    if _few(own).any():
+    own = evaluation.each[secret]
+    if _rare_cells(own).any():
         return {"leakage": None, "leakage_at_most": None}
     return {"leakage": own.leakage.estimate, "leakage_at_most": own.at_most}
 
 
-def published_lottery(found: Evaluation, lottery: Lottery) -> Lottery:
+def published_lottery(evaluation: Evaluation, lottery: Lottery) -> Lottery:
     """Return the lottery that dilutes a rule. Its share is in the rule's file and determines the
     limit of the leakage, so if few people are concerned it has only two digits.
     """
-    tables = [found, *found.secrets.values()]
-    if not any(_few(each).any() for each in tables):
+    tables = [evaluation, *evaluation.secrets.values()]
+    if not any(_rare_cells(each).any() for each in tables):
         return lottery
     return Lottery(1.0 - two_digits(1.0 - lottery.share, ROUND_FLOOR), lottery.towards)
 
@@ -77,9 +77,9 @@ def two_digits(value: float, rounding: str = ROUND_CEILING) -> float:
     return float(Context(prec=2, rounding=rounding).create_decimal(repr(value)))
 
 
-def _few(found: Evaluation) -> Any:
+def _rare_cells(evaluation: Evaluation) -> Any:
     """Which cells [m, n] hold few people, without the lottery of a diluted rule."""
-    return (found.table if found.before is None else found.before.table) < FEWEST
+    return (evaluation.table if evaluation.before is None else evaluation.before.table) < FEWEST
 
 
 def _in_steps(

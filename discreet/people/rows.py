@@ -101,10 +101,10 @@ def persons_of(values: Any, people: int) -> Codes | None:
     """
     if values is None:
         return None
-    found, codes = np.unique(column(values, "person").astype(str), return_inverse=True)
+    persons, codes = np.unique(column(values, "person").astype(str), return_inverse=True)
     if codes.size != people:
         raise InputError(f"person has {codes.size} entries for {people} rows; give one for each")
-    return codes if found.size < people else None
+    return codes if persons.size < people else None
 
 
 def take_rows(table: Any, rows: Codes) -> Any:
@@ -127,7 +127,7 @@ def warnings_about(rows: Rows) -> list[str]:
     """Return sentences about columns that identify persons, and about rows that repeat."""
     columns = columns_of(rows.table, "X")
     measured = np.zeros(len(rows), dtype=bool)  # in a way that identifies people
-    found = []
+    warnings = []
     for name, cells in columns:
         if is_measured(cells):
             if measured.all():
@@ -136,7 +136,7 @@ def warnings_about(rows: Rows) -> list[str]:
             measured |= (times[place] <= _SHARED) & (times.size > _MEASURED * len(cells))
         elif len({*cells.tolist()}) > max(_FEW, _IDENTIFIES * len(cells)):
             kind = "texts" if cells.dtype.kind == "O" else "numbers"
-            found.append(
+            warnings.append(
                 f"column {name!r} has nearly as many {kind} as people; if it identifies people, "
                 "leave it out"
             )
@@ -144,12 +144,12 @@ def warnings_about(rows: Rows) -> list[str]:
         records = rows.records[measured]
         again = records.size - np.unique(records).size
         if again > _REPEATED * len(rows):
-            found.append(
+            warnings.append(
                 f"{again:,} of {len(rows):,} rows repeat another, measurements included; if one "
                 "person has several rows, say whose each is with person=, as the promise holds for "
                 "independent people"
             )
-    return found
+    return warnings
 
 
 def is_measured(cells: NDArray[Any]) -> bool:

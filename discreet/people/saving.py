@@ -55,9 +55,9 @@ def save(
         examples.iloc[:_EXAMPLES] if hasattr(examples, "iloc") else np.asarray(examples)[:_EXAMPLES]
     )
     graph = to_onnx(private, rows)
-    told = facts or {}
-    stated = {} if private.promise_ is None else private.promise_.leasts
-    leasts = {name: two_digits(least) for name, least in stated.items()}
+    given_facts = facts or {}
+    exact_leasts = {} if private.promise_ is None else private.promise_.leasts
+    leasts = {name: two_digits(least) for name, least in exact_leasts.items()}
     versions = {
         name: version_of(name) for name in ("discreet", "numpy", "scikit-learn", "onnx", "skl2onnx")
     }
@@ -65,8 +65,8 @@ def save(
         "constant": private.constant_,
         "statement": private.statement_,
         "least": unnamed(leasts) if leasts else None,
-        "asked": {**_request(private), **told.get("asked", {})},
-        "data": {**private.data_, **told.get("data", {})},
+        "asked": {**_request(private), **given_facts.get("asked", {})},
+        "data": {**private.data_, **given_facts.get("data", {})},
         "tried": _trial_records(private.promise_),
         "curve": _curve(private) if private.promise_ is None else [],
         "graph": graph_digest(graph),
@@ -146,8 +146,8 @@ def _leaks(step: PeoplePoint) -> dict[str, Any]:
     """Return the leakage of a rule among people, together with its leakage in the model."""
     return each_secret_of(
         {
-            name: told | published_leakage(step.people, name)
-            for name, told in step.design.in_model.items()
+            name: record | published_leakage(step.people, name)
+            for name, record in step.design.in_model.items()
         }
     )
 

@@ -31,8 +31,8 @@ def leakage_scorer(
     from sklearn.metrics import make_scorer
 
     if not get_config()["enable_metadata_routing"]:
-        told = "the scorer is passed the sensitive features by metadata routing, which is off"
-        raise InputError(f"{told}; call sklearn.set_config(enable_metadata_routing=True) first")
+        fault = "the scorer is passed the sensitive features by metadata routing, which is off"
+        raise InputError(f"{fault}; call sklearn.set_config(enable_metadata_routing=True) first")
     scorer = make_scorer(_score, budget=budget, measure=measure, confidence=confidence)
     return scorer.set_score_request(sensitive_features=True)
 
@@ -46,7 +46,7 @@ def _score(
     measure: Any,
     confidence: float | None,
 ) -> float:
-    found = evaluate(
+    evaluation = evaluate(
         guesses,
         None,
         truth,
@@ -55,7 +55,7 @@ def _score(
         confidence=0.95 if confidence is None else confidence,
     )
     if confidence is None:
-        kept = all(each.leakage.estimate <= most for _, each, most in found.under(budget))
+        kept = all(each.leakage.estimate <= most for _, each, most in evaluation.under(budget))
     else:
-        kept = found.holds(budget)
-    return 1.0 - found.error.estimate if kept else math.nan
+        kept = evaluation.holds(budget)
+    return 1.0 - evaluation.error.estimate if kept else math.nan

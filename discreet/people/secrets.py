@@ -72,13 +72,15 @@ def asked_about(sizes: Mapping[Any, int], budget: Any, fraction: Any, measure: A
     if (budget is None) == (fraction is None):
         raise InputError("give one of budget= and fraction= (of what the plain rule leaks)")
     names = [str(name) for name in sizes]
-    told = [
+    names_of_measures = [
         None if each == MUTUAL_INFORMATION.name else each
         for each in each_secret(measure, names, "measure", every=False)
     ]
     if budget is None:
         shares = each_secret(fraction, names, "fraction", every=True)
-        measures = [MUTUAL_INFORMATION if each is None else measure_of(each) for each in told]
+        measures = [
+            MUTUAL_INFORMATION if each is None else measure_of(each) for each in names_of_measures
+        ]
         if other := [each for each in measures if each.design is not each]:
             raise InputError(
                 f"a fraction of what the plain rule leaks by {other[0]} is not known before people "
@@ -88,7 +90,7 @@ def asked_about(sizes: Mapping[Any, int], budget: Any, fraction: Any, measure: A
         return Asked(measures, shares=checked)
     budgets = []
     each_budget = each_secret(budget, names, "budget", every=True)
-    for one, each, size in zip(each_budget, told, sizes.values(), strict=True):
+    for one, each, size in zip(each_budget, names_of_measures, sizes.values(), strict=True):
         chosen = measure_asked(one, each) or MUTUAL_INFORMATION
         chosen.on(np.arange(size), size)
         budgets.append(one if isinstance(one, LeakageBudget) else LeakageBudget(one, chosen))
@@ -103,16 +105,16 @@ def secrets_of(values: Any, people: int, *, by_column: bool) -> Secrets:
         return {TOGETHER: ((None,), np.zeros(people, dtype=np.intp))}
     if not by_column:
         return {TOGETHER: _of_people(groups(values), "sensitive_features", people)}
-    found = {
+    secrets = {
         name: _of_people(part, f"sensitive_features {name!r}", people)
-        for name, part in _named(values).items()
+        for name, part in _columns_by_name(values).items()
     }
-    if alone := [name for name, (labels, _) in found.items() if len(labels) < 2]:
+    if alone := [name for name, (labels, _) in secrets.items() if len(labels) < 2]:
         raise InputError(
             f"sensitive_features {alone[0]!r} is the same for everybody, so no guess can tell "
             "it; leave it out"
         )
-    return found
+    return secrets
 
 
 def name_groups(secrets: Secrets, groups: Any) -> Secrets:
@@ -137,13 +139,13 @@ def _among(labels: Labels, codes: Codes, wanted: Labels) -> tuple[Labels, Codes]
 
 def warnings_about_secrets(truths: Codes, secrets: Secrets) -> list[str]:
     """Return warnings about secrets that a guess cannot hide."""
-    found = []
+    warnings = []
     for name, (labels, codes) in secrets.items():
         pairs = np.unique(truths * len(labels) + codes).size
         if truths.size >= _CHANCE and pairs == len(labels) == truths.max() + 1:
-            told = f"sensitive_features{about(name)} and y are the same for everyone"
-            found.append(f"{told}; a guess cannot hide what it is about")
-    return found
+            fault = f"sensitive_features{about(name)} and y are the same for everyone"
+            warnings.append(f"{fault}; a guess cannot hide what it is about")
+    return warnings
 
 
 def among(secrets: Secrets) -> Codes:
@@ -161,21 +163,21 @@ def join_rare(secrets: Secrets, fitted: Codes, rare: str, least: int) -> Secrets
     """
     if rare not in ("merge", "exclude"):
         raise InputError(f'rare_groups is {brief(rare)}; give "merge" or "exclude"')
-    found = dict[Any, tuple[Labels, Codes]]()
+    joined = dict[Any, tuple[Labels, Codes]]()
     for name, (labels, codes) in secrets.items():
         times = np.bincount(codes[fitted], minlength=len(labels))
         kept = [code for code in range(len(labels)) if times[code] >= least]
         if len(kept) < 2:
-            told = f"{len(kept)} groups{about(name)} have {least} people or more"
-            raise InputError(f"{told}; give a smaller rare_below")
+            fault = f"{len(kept)} groups{about(name)} have {least} people or more"
+            raise InputError(f"{fault}; give a smaller rare_below")
         if len(kept) == len(labels):
-            found[name] = labels, codes
+            joined[name] = labels, codes
             continue
         place = np.full(len(labels), len(kept) if rare == "merge" else -1)
         place[kept] = np.arange(len(kept))
         others = (RARE,) if rare == "merge" else ()
-        found[name] = (*(labels[code] for code in kept), *others), place[codes]
-    return found
+        joined[name] = (*(labels[code] for code in kept), *others), place[codes]
+    return joined
 
 
 @dataclass(frozen=True)
@@ -215,13 +217,13 @@ def _stated_groups(labels: Labels, budgets: Mapping[Any, LeakageBudget]) -> dict
     """Return the groups that each budget of a rule is about, from the names of its columns
     (`design.group_labels`).
     """
-    found: dict[Any, dict[Any, None]] = {name: {} for name in budgets}
+    groups_of: dict[Any, dict[Any, None]] = {name: {} for name in budgets}
     for label in labels:
         name = TOGETHER if TOGETHER in budgets else label[0]
         alone = name == TOGETHER and not budgets[name].measure.conditional
         group = label if alone else label[-1]
-        found[name][tuple(group) if isinstance(group, list) else group] = None
-    return {name: tuple(each) for name, each in found.items()}
+        groups_of[name][tuple(group) if isinstance(group, list) else group] = None
+    return {name: tuple(each) for name, each in groups_of.items()}
 
 
 def within(values: Any, about: Mapping[Any, Sequence[Any]]) -> NDArray[np.bool_]:
@@ -242,36 +244,36 @@ def codes_of(values: Any, secrets: Mapping[Any, Labels]) -> dict[Any, Codes]:
     for one that is new.
     """
     if TOGETHER in secrets:
-        return {TOGETHER: _known(groups(values), "sensitive_features", secrets[TOGETHER])}
-    parts = _named(values)
+        return {TOGETHER: _known_codes_of(groups(values), "sensitive_features", secrets[TOGETHER])}
+    parts = _columns_by_name(values)
     if lacking := [name for name in secrets if name not in parts]:
         raise InputError(
             f"sensitive_features has no column {lacking[0]!r}, which has a budget; give it too"
         )
     return {
-        name: _known(parts[name], f"sensitive_features {name!r}", labels)
+        name: _known_codes_of(parts[name], f"sensitive_features {name!r}", labels)
         for name, labels in secrets.items()
     }
 
 
-def _known(values: Any, what: str, labels: Labels) -> Codes:
-    found, codes = encode_groups(values, what, labels)
-    if len(found) > len(labels):
+def _known_codes_of(values: Any, what: str, labels: Labels) -> Codes:
+    all_labels, codes = encode_groups(values, what, labels)
+    if len(all_labels) > len(labels):
         raise InputError(
-            f"there is a group {found[-1]!r} that was not among those when the classifier was "
+            f"there is a group {all_labels[-1]!r} that was not among those when the classifier was "
             "fitted; leave it out"
         )
     return codes
 
 
-def _named(values: Any) -> dict[Any, Any]:
+def _columns_by_name(values: Any) -> dict[Any, Any]:
     """The sensitive columns by name; InputError where there is one without a name."""
     parts = columns_of(values)
     if not parts and getattr(values, "name", None) is not None:
         parts = [(values.name, column(values, "sensitive_features"))]
     if not parts:
-        told = "sensitive_features is one column without a name, and there is a budget by name"
-        raise InputError(f"{told}; give a data frame or a mapping, or a number for a budget")
+        fault = "sensitive_features is one column without a name, and there is a budget by name"
+        raise InputError(f"{fault}; give a data frame or a mapping, or a number for a budget")
     return dict(parts)
 
 
@@ -279,13 +281,13 @@ def _of_people(values: Any, what: str, people: int) -> tuple[Labels, Codes]:
     """Labels and the code of each person; InputError where there are as many as in a
     measurement.
     """
-    found, codes = encode_labels(values, what)
+    labels, codes = encode_labels(values, what)
     if len(codes) != people:
         raise InputError(f"{what} has {len(codes)} entries for {people} people; give one for each")
-    if len(found) > 10 and 2 * len(found) > people:
-        told = (
-            f"{what} has {len(found):,} different values for {people:,} people, as a "
+    if len(labels) > 10 and 2 * len(labels) > people:
+        fault = (
+            f"{what} has {len(labels):,} different values for {people:,} people, as a "
             "measurement has"
         )
-        raise InputError(f"{told}; cut it into ranges, and give those")
-    return found, codes
+        raise InputError(f"{fault}; cut it into ranges, and give those")
+    return labels, codes

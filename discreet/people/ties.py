@@ -116,14 +116,14 @@ def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool =
     if not ties.size:
         return nobody
     if second and _are_many(problem, ties):
-        found = _second(problem, estimator, best, losses - least <= NEAR * mass)
-        if found is not None:
-            tied, made, treatment = found
+        second_tilt = _second(problem, estimator, best, losses - least <= NEAR * mass)
+        if second_tilt is not None:
+            tied, made, treatment = second_tilt
             return Tied(OutcomeRule(tilt, tied, made), points_of(problem, tied), treatment)
     points, kinds = _kinds(problem, ties)
     weights = np.bincount(kinds, weights=mass[ties])
     points = points[np.sort(np.argsort(-weights, kind="stable")[:_MOST_TIES])]
-    places = listed(_seen(problem, np.arange(problem.N)), points.T, WITHIN)
+    places = listed(_losses_and_posteriors(problem, np.arange(problem.N)), points.T, WITHIN)
     members = np.flatnonzero(places >= 0)
     places, kinds = np.unique(places[members], return_inverse=True)
     columns = _mean_columns(estimator.take(members, axis=1) * mass[members], kinds)
@@ -133,7 +133,7 @@ def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool =
     return Tied(rule, points[places].take(kinds, axis=0))
 
 
-def _seen(problem: Problem, people: NDArray[np.intp]) -> Array:
+def _losses_and_posteriors(problem: Problem, people: NDArray[np.intp]) -> Array:
     """Return the expected loss of each guess, followed by p(x_j given z), for people [m + n,
     people].
     """
@@ -144,7 +144,7 @@ def _seen(problem: Problem, people: NDArray[np.intp]) -> Array:
 
 def points_of(problem: Problem, ties: NDArray[Any]) -> Array:
     """Return the points of these people in a list [K, m + n]."""
-    return np.asarray(np.round(_seen(problem, ties), _DIGITS).T)
+    return np.asarray(np.round(_losses_and_posteriors(problem, ties), _DIGITS).T)
 
 
 def _are_many(problem: Problem, ties: NDArray[np.intp]) -> bool:
@@ -211,10 +211,10 @@ def _private(problem: Problem, sums: _Sums, columns: Array) -> Array:
     merged = sums.both[:, present]
     whole = np.hstack([columns, np.eye(problem.m)])[:, present]
     small = Problem.of_rows(merged[: problem.n], merged[problem.n :], problem.terms)
-    found = private_versions(small, whole)
-    if not found or np.abs(found[0] - whole).max() > NEAR:
+    versions = private_versions(small, whole)
+    if not versions or np.abs(versions[0] - whole).max() > NEAR:
         return columns
-    return np.asarray(found[0][:, : columns.shape[1]])
+    return np.asarray(versions[0][:, : columns.shape[1]])
 
 
 def _second(
@@ -243,13 +243,13 @@ def _second(
         few = _Treatment(basis.T @ seen[:, some], mass[some], among[:, some])
         start = few.with_sums(start, chosen[:, some] @ few.weighed.T)[0]
     everybody = _Treatment(basis.T @ seen, mass, among)
-    found, missed = everybody.with_sums(start, (estimator @ problem.p_xz.T - of_sure.T) @ basis)
+    tilt, missed = everybody.with_sums(start, (estimator @ problem.p_xz.T - of_sure.T) @ basis)
     if missed > _MISSED:
         return None
-    found = _at_budget(
-        problem, everybody, _private_tilt(problem, everybody, found, basis, of_sure), basis, of_sure
+    tilt = _at_budget(
+        problem, everybody, _private_tilt(problem, everybody, tilt, basis, of_sure), basis, of_sure
     )
-    second = SecondTilt(found @ basis.T)
+    second = SecondTilt(tilt @ basis.T)
     return tied, _draw_treatment(second.tilt @ seen, among), second
 
 
@@ -264,8 +264,8 @@ def _spending(problem: Problem, sums: _Sums, columns: Array) -> Array:
             joint[:, :kinds] / sums.mass, sums.mass, columns > 0.0, -np.log(columns)
         )
     start = np.zeros((problem.m, problem.n))
-    found = _at_budget(problem, people, start, np.eye(problem.n), joint[:, kinds:])
-    return columns if found is start else people.drawn(found)
+    tilt = _at_budget(problem, people, start, np.eye(problem.n), joint[:, kinds:])
+    return columns if tilt is start else people.drawn(tilt)
 
 
 def _draw_treatment(scores: Array, among: NDArray[np.bool_]) -> Array:
@@ -397,9 +397,9 @@ def _at_budget(
     most = np.array([term.measure.level(term.budget.amount * kept) for term in terms])
     lift = faint_lift(problem.p_x)
     farthest = np.inf
-    found = tilt
+    nearby = tilt
     for _ in range(_STEPS):
-        sums, curve = people.sums(found)
+        sums, curve = people.sums(nearby)
         joint = np.ldexp((of_sure + basis @ sums.T).T, lift)
         law = laws_of((joint, np.zeros_like(joint)), problem.marginal, lift, terms)
         over = law.levels / most - 1.0
@@ -409,7 +409,7 @@ def _at_budget(
         if not binding.size or farthest > _NEAR_BUDGET or farthest >= 0.5 * last:
             break
         if (over[binding] <= 0.0).all() and farthest <= Precision.searched:
-            return found
+            return nearby
         slopes = np.array([_slope(law, terms, number, basis) for number in binding.tolist()])
         rows = slopes.reshape(binding.size, -1)
         excess = (over[binding] + 0.5 * Precision.searched) * most[binding]
@@ -417,7 +417,7 @@ def _at_budget(
         if not np.isfinite(falls).all():
             break
         shares = np.linalg.lstsq(falls, excess, rcond=None)[0]
-        found = found + np.tensordot(shares, slopes, axes=1)
+        nearby = nearby + np.tensordot(shares, slopes, axes=1)
     return tilt
 
 
@@ -450,15 +450,15 @@ def _private_tilt(
     equations = np.concatenate(away)
     (m, r) = tilt.shape
     left = np.inf
-    found = tilt
+    nearby = tilt
     for _ in range(_STEPS):
-        sums, curve = people.sums(found)
+        sums, curve = people.sums(nearby)
         missing = (equations @ (of_sure + basis @ sums.T)).T
         last = left
         left = float(np.abs(missing).max())
         if left >= 0.5 * last:
             break
-        tilt = found
+        tilt = nearby
         falls = np.kron(np.eye(m), equations @ basis) @ curve
-        found = found + np.linalg.lstsq(falls, missing.reshape(-1), rcond=_RANK)[0].reshape(m, r)
+        nearby = nearby + np.linalg.lstsq(falls, missing.reshape(-1), rcond=_RANK)[0].reshape(m, r)
     return tilt

@@ -79,11 +79,11 @@ class BlockProblem(Constrained):
             return super().in_arrays(what)
         return self.in_memory()
 
-    def totals(self, found: DoubleDouble) -> Totals:
+    def totals(self, read_sums: DoubleDouble) -> Totals:
         """Return the totals of a pass [n + m]; InputError if they differ by more than 1e-9 from the
         stated ones.
         """
-        high, low = found
+        high, low = read_sums
         marginal = high[: self.n], low[: self.n]
         sums = [total_of((high[term.rows], low[term.rows])) for term in self.terms]
         errors = high[self.n :] / sums[0]
@@ -104,8 +104,8 @@ class BlockProblem(Constrained):
         return Totals(marginal, sums, errors, 0.0)
 
     def least(
-        self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
+        self, tilt: Array, multipliers: Array, error: float, numbers: tuple[float, ...] | None
     ) -> tuple[float, ...]:
         """Return the numbers of the pass."""
-        assert found is not None  # a rule over blocks is judged in one pass
-        return found
+        assert numbers is not None  # a rule over blocks is judged in one pass
+        return numbers

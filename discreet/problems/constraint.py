@@ -280,14 +280,14 @@ class Constrained:
         return f"{type(self).__name__}({title}{self._sizes}, budget={budgets})"
 
     def least(
-        self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
+        self, tilt: Array, multipliers: Array, error: float, numbers: tuple[float, ...] | None
     ) -> tuple[float, ...]:
         """Return numbers whose exact sum is at most the least expected tilted loss of any rule.
 
         tilt, multipliers   feasible duals [m, n] and [C]
         error               error probability of some rule; much smaller losses of accuracy are
                             acceptable
-        found               numbers of a pass over the outcomes under this tilt; None if there was
+        numbers             those of a pass over the outcomes under this tilt; None if there was
                             no pass, in which case the tilt must be zero
         """
         raise NotImplementedError

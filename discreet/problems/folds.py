@@ -67,8 +67,8 @@ def fold(
         return total
 
     workers = threads_for(blocks, threads)
-    found = found_in(blocks.chunks(), 0, 0, work, given, threads=workers, seen=seen)
-    return merge_nodes(join_nodes(found, merge), merge)
+    nodes = found_in(blocks.chunks(), 0, 0, work, given, threads=workers, seen=seen)
+    return merge_nodes(join_nodes(nodes, merge), merge)
 
 
 def found_in(

@@ -198,10 +198,10 @@ class OutcomeRule(Rule):
         guess = np.eye(m)[:, :1]
         if towards is not None:
             guess = _columns(as_numbers(towards, "towards", "[m]").reshape(-1, 1), m, 1, "towards")
-        near = positive(band, "band", zero=True, most=1e100)
-        if near > 0.0 and (tie_classes is None or m < 2):
+        width = positive(band, "band", zero=True, most=1e100)
+        if width > 0.0 and (tie_classes is None or m < 2):
             raise InputError(
-                f"band is {near:g} but tie_classes is not given; say how outcomes within it "
+                f"band is {width:g} but tie_classes is not given; say how outcomes within it "
                 "guess, or leave band at 0"
             )
         sure = np.repeat(np.eye(m), m, axis=0)
@@ -217,7 +217,7 @@ class OutcomeRule(Rule):
             towards=guess[:, 0].copy(),
             tie_classes=sure.copy(),
         )
-        freeze(self, share=ignoring, band=near)
+        freeze(self, share=ignoring, band=width)
 
     @classmethod
     def of(cls, tilt: Array, estimator: Array, p_xz: Array, loss: Array) -> OutcomeRule:

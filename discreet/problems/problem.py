@@ -180,14 +180,14 @@ class Problem(Constrained):
                 "[·, N] with the same N"
             )
         places = label_constraints("constraints[{}]: ", terms)
-        found = [
+        constraints = [
             _of_total_one(a[term.rows], f"{place}p_xz")
             for term, place in zip(terms, places, strict=True)
         ]
-        if any(total != 1.0 for *_, total in found):
-            a = np.concatenate([own for own, *_ in found])
-            cost = cost / found[0][2]
-        marginals = [marginal for _, marginal, _ in found]
+        if any(total != 1.0 for *_, total in constraints):
+            a = np.concatenate([own for own, *_ in constraints])
+            cost = cost / constraints[0][2]
+        marginals = [marginal for _, marginal, _ in constraints]
         high, low = (np.concatenate(parts) for parts in zip(*marginals, strict=True))
         check_ceiling(cost, "loss", LARGEST_LOSS, "state losses in a larger unit")
         check_stray_losses(a, cost)
@@ -347,16 +347,16 @@ class Problem(Constrained):
             return super().rule_of(answer)
         return Matrix(normalise(real_numbers("estimator", answer, (self.m, self.N))), anchors)
 
-    def totals(self, found: DoubleDouble) -> Totals:
+    def totals(self, sums: DoubleDouble) -> Totals:
         """Return the stated totals; no totals are computed in a pass."""
         off = total_error(self.marginal, self.terms[0].rows)
         return Totals(self.marginal, [1.0] * len(self.terms), self.constant_errors, off)
 
     def least(
-        self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
+        self, tilt: Array, multipliers: Array, error: float, numbers: tuple[float, ...] | None
     ) -> tuple[float, ...]:
         """Return the numbers of the pass, or the Bayes error for a zero tilt without a pass."""
-        return (self.bayes_error * (1.0 - 4.0 * UNIT),) if found is None else found
+        return (self.bayes_error * (1.0 - 4.0 * UNIT),) if numbers is None else numbers
 
     @cached_property
     def deviations(self) -> Array:
@@ -483,16 +483,16 @@ class Problem(Constrained):
 
     @property
     def _bayes(self) -> tuple[Law, Array]:
-        found = self._bayes_by_measures
-        if self.measures not in found:
+        cache = self._bayes_by_measures
+        if self.measures not in cache:
             law = self.law(self.bayes_estimator)
             leaked = law.leakages
             # Rounded up, so that a budget of this amount is slack despite rounding.
             ordinary = leaked * (1.0 + 2.0**-44)
             ceilings = law.ceilings(sum_doubt(self.N, self.m * self.n))
             leakages = np.where(leaked > 0.0, np.maximum(ordinary, ceilings), 0.0)
-            found[self.measures] = law, _frozen(leakages)
-        return found[self.measures]
+            cache[self.measures] = law, _frozen(leakages)
+        return cache[self.measures]
 
     @property
     def bayes_law(self) -> Law:

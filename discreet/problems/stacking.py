@@ -89,7 +89,7 @@ def kept_terms(terms: Sequence[Term], rows: NDArray[np.intp]) -> tuple[Term, ...
     """
     if rows.size == terms[-1].rows.stop:
         return tuple(terms)
-    found = list[Term]()
+    terms_kept = list[Term]()
     for term in terms:
         kept = [
             rows[(group.start <= rows) & (rows < group.stop)] - term.rows.start
@@ -97,14 +97,14 @@ def kept_terms(terms: Sequence[Term], rows: NDArray[np.intp]) -> tuple[Term, ...
         ]
         measure = term.measure.on(np.concatenate(kept), sum(term.sizes))
         budget = LeakageBudget(term.budget.amount, measure)
-        found.append(
+        terms_kept.append(
             Term.of(
                 budget,
                 [each.size for each in kept if each.size],
-                found[-1].rows.stop if found else 0,
+                terms_kept[-1].rows.stop if terms_kept else 0,
             )
         )
-    return tuple(found)
+    return tuple(terms_kept)
 
 
 def check_same_outcomes(p_xz: Array, terms: Sequence[Term], start: int = 0) -> None:

@@ -110,18 +110,18 @@ def read_asv(folder: str | Path) -> tuple[AsvRecord, ...]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(read_text(path, 1 << 27))
+        content = json.loads(read_text(path, 1 << 27))
     except FileError:
         raise
     except (ValueError, RecursionError) as error:
         raise FileError(
             f"cannot read {path}: {error}; remove the file, or restore it from asv"
         ) from None
-    if type(found) is not dict:
+    if type(content) is not dict:
         raise FileError(
             f"cannot read {path}: it holds no mapping; remove the file, or restore it from asv"
         )
-    return found
+    return content
 
 
 def _records(path: Path, about: dict[str, Any]) -> Iterator[AsvRecord]:
@@ -204,14 +204,14 @@ def commits_figure(records: Sequence[AsvRecord]) -> Figure:
     moved = sorted(timed, key=lambda label: (-_change(timed[label]), label))[:_MOST_LINES]
     shown = [label for label in timed if label in moved]
     series = []
-    told = []
+    sentences = []
     for tone, label in enumerate(shown):
         line = timed[label]
         values = tuple(each.value for each in line)
         places = tuple(float(order.index(each.commit)) for each in line)
         hints = tuple(f"{label}, {each.commit[:8]}: {each.value:.3g} s" for each in line)
         series.append(Series(label, places, values, "both", tone, hints=hints, owner=label))
-        told.append(
+        sentences.append(
             f"{label}: {numerals.in_words(values[0])} s, then {numerals.in_words(values[-1])} s"
         )
     stride = math.ceil(len(order) / 6) or 1
@@ -222,7 +222,7 @@ def commits_figure(records: Sequence[AsvRecord]) -> Figure:
         "commit",
         f"seconds ({method})",
         tuple(series),
-        f"Seconds on {len(order)} commits. {'; '.join(told)}.",
+        f"Seconds on {len(order)} commits. {'; '.join(sentences)}.",
         log_y=True,
         categories=tuple(commit[:7] if k % stride == 0 else "" for k, commit in enumerate(order)),
     )
@@ -272,12 +272,12 @@ def _lines(records: Sequence[AsvRecord]) -> dict[str, list[AsvRecord]]:
     """
     several = len({record.machine for record in records}) > 1
     timed = (record for record in records if record.unit == "seconds" and record.value > 0.0)
-    found = group_by(
+    groups = group_by(
         sorted(timed, key=lambda each: (each.date, each.commit)),
         lambda each: f"{each.label} on {each.machine}" if several else each.label,
     )
-    order = sorted(found, key=lambda label: (not label.startswith("tilt,"), _natural(label)))
-    return {label: found[label] for label in order if len(found[label]) > 1}
+    order = sorted(groups, key=lambda label: (not label.startswith("tilt,"), _natural(label)))
+    return {label: groups[label] for label in order if len(groups[label]) > 1}
 
 
 def _natural(label: str) -> list[tuple[str, float]]:

@@ -111,10 +111,10 @@ class AskedBudget:
 def asked_budgets(card: Mapping[str, Any]) -> list[AskedBudget]:
     """The budgets that a card states."""
     asked = card["asked"] or {}
-    told: list[Any] = [asked.get(name) for name in ("budget", "measure", "unit")]
-    if not isinstance(told[0], Mapping):  # one budget for all columns together
-        told = [{"": each} for each in told]
-    budgets, measures, units = told
+    columns: list[Any] = [asked.get(name) for name in ("budget", "measure", "unit")]
+    if not isinstance(columns[0], Mapping):  # one budget for all columns together
+        columns = [{"": each} for each in columns]
+    budgets, measures, units = columns
     return [
         AskedBudget(name, amount, str(measures[name]), f" {units[name]}" if units[name] else "")
         for name, amount in budgets.items()
@@ -172,28 +172,28 @@ def main_facts(card: Mapping[str, Any], title: str = "") -> Facts:
     return Facts(title, lines)
 
 
-def evaluation_tables(found: Mapping[str, Any], selected: str | None = None) -> list[Table]:
+def evaluation_tables(evaluation: Mapping[str, Any], selected: str | None = None) -> list[Table]:
     """The tables of what guesses do to people, from the record of an evaluation; impact ratios of
     the guess that is selected, or of all.
     """
     numbers = ("estimate", "at least", "at most")
-    leaks = {"errors": found["error"], **found["leakages"]}
+    leaks = {"errors": evaluation["error"], **evaluation["leakages"]}
     leaks |= {
         f"{each['measure']} about {name}": each["leakage"]
-        for name, each in found.get("secrets", {}).items()
+        for name, each in evaluation.get("secrets", {}).items()
     }
-    leaks["largest change of odds"] = found["odds"]
+    leaks["largest change of odds"] = evaluation["odds"]
     # Files from before impact ratios were counted have none.
     rates, ratios = (
         [
             (str(row["group"]), str(guess), *_rate(limits))
-            for row in found["rates"]
+            for row in evaluation["rates"]
             for guess, limits in row.get(name, {}).items()
             if name == "guesses" or selected in (None, guess)
         ]
         for name in ("guesses", "impact_ratios")
     )
-    shares = [(str(row["group"]), *_rate(row["share"])) for row in found["rates"]]
+    shares = [(str(row["group"]), *_rate(row["share"])) for row in evaluation["rates"]]
     tables = [
         Table(
             "Errors and leakage",
@@ -360,9 +360,9 @@ def _model(model: Mapping[str, Any] | None, budgets: Sequence[AskedBudget]) -> l
 
 def _origin_facts(card: Mapping[str, Any]) -> Facts:
     last = {name: card[name] for name in ("made", "graph", "rule")}
-    stated = {**(card["asked"] or {}), **(card["data"] or {}), **last}
+    facts = {**(card["asked"] or {}), **(card["data"] or {}), **last}
     versions = ", ".join(f"{name} {version}" for name, version in (card["versions"] or {}).items())
-    lines = [(name, _words(value)) for name, value in stated.items() if value not in (None, [], "")]
+    lines = [(name, _words(value)) for name, value in facts.items() if value not in (None, [], "")]
     return Facts("", [*lines, ("versions", versions)])
 
 

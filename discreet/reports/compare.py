@@ -178,14 +178,14 @@ class Comparison:
         """Return a sentence that names the first configuration of the ranking, and another that is
         certified on as many problems.
         """
-        found = trials(self.rows)
-        ranks = [rank for rank in ranking(found) if rank.solved]
+        all_trials = trials(self.rows)
+        ranks = [rank for rank in ranking(all_trials) if rank.solved]
         if not ranks:
             return "Use none of them: no answer is certified."
         first, *others = ranks
 
         def spent(rank: Rank) -> str:
-            own = (each for each in found if each.label == rank.contestant and each.success)
+            own = (each for each in all_trials if each.label == rank.contestant and each.success)
             return numerals.span(sum(each.seconds for each in own))
 
         asked = len(self.cases)

@@ -15,16 +15,16 @@ from discreet.showing.values import Section, Table
 _KINDS = ("wrong", "worse", "better")
 
 
-def page(found: Changes) -> Section:
+def page(changes: Changes) -> Section:
     """Return a verdict, followed by tables of what became wrong, worse and better."""
-    tables = [_table(kind.capitalize(), found.of(kind)) for kind in _KINDS]
-    return Section("discreet diff", [verdict(found), *filter(None, tables), _origin(found)])
+    tables = [_table(kind.capitalize(), changes.of(kind)) for kind in _KINDS]
+    return Section("discreet diff", [verdict(changes), *filter(None, tables), _origin(changes)])
 
 
-def verdict(found: Changes) -> str:
+def verdict(changes: Changes) -> str:
     """Return a sentence that states how much changed."""
-    counts = [f"{len(found.of(kind))} {kind}" for kind in _KINDS]
-    return f"**{', '.join(counts)}.**" if found.changes else "**No change beyond the noise.**"
+    counts = [f"{len(changes.of(kind))} {kind}" for kind in _KINDS]
+    return f"**{', '.join(counts)}.**" if changes.changes else "**No change beyond the noise.**"
 
 
 def _table(title: str, changes: Sequence[Change]) -> Section | None:
@@ -41,28 +41,28 @@ def _table(title: str, changes: Sequence[Change]) -> Section | None:
     return Section(title, [table]) if lines else None
 
 
-def _origin(found: Changes) -> str:
-    timed = sum(pair.timed for pair in found.pairs)
+def _origin(changes: Changes) -> str:
+    timed = sum(pair.timed for pair in changes.pairs)
     noise = (
         "Times are not compared, as no attempt was repeated."
-        if math.isnan(found.noise)
-        else f"Times of {timed} of them are compared; the noise is a factor of {found.noise:.2f}."
+        if math.isnan(changes.noise)
+        else f"Times of {timed} of them are compared; the noise is a factor of {changes.noise:.2f}."
     )
     return (
-        f"{len(found.pairs)} pairs of trials were compared. {noise} {found.only_before} trials are "
-        f"in the first study only, {found.only_after} in the second only."
+        f"{len(changes.pairs)} pairs of trials were compared. {noise} {changes.only_before} trials "
+        f"are in the first study only, {changes.only_after} in the second only."
     )
 
 
-def record(found: Changes) -> dict[str, Any]:
+def record(changes: Changes) -> dict[str, Any]:
     """Return the changes as plain values, for machines."""
     return {
-        **{kind: found.of(kind) for kind in _KINDS},
-        "pairs": len(found.pairs),
-        "timed_pairs": sum(pair.timed for pair in found.pairs),
-        "noise": found.noise,
-        "only_before": found.only_before,
-        "only_after": found.only_after,
+        **{kind: changes.of(kind) for kind in _KINDS},
+        "pairs": len(changes.pairs),
+        "timed_pairs": sum(pair.timed for pair in changes.pairs),
+        "noise": changes.noise,
+        "only_before": changes.only_before,
+        "only_after": changes.only_after,
     }
 
 

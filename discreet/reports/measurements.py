@@ -231,8 +231,10 @@ class Measurement:
         """Return the solver configuration as typed on the command line, such as conic or
         conic:solver=scs. A submitted one has a mark.
         """
-        found = Configuration(self.backend, self.settings, environment=self.environment).label
-        return f"{found} {SUBMITTED}" if self.submitted else found
+        configuration = Configuration(
+            self.backend, self.settings, environment=self.environment
+        ).label
+        return f"{configuration} {SUBMITTED}" if self.submitted else configuration
 
     @property
     def instance(self) -> str:
@@ -317,10 +319,10 @@ class Measurement:
 
 def group_by(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
     """Group items by their keys; keys and items keep the order in which they come."""
-    found: dict[_Key, list[_Item]] = {}
+    groups: dict[_Key, list[_Item]] = {}
     for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 @dataclass(frozen=True)
@@ -412,7 +414,7 @@ def from_record(record: Mapping[str, Any], where: str) -> Measurement:
     Unknown columns are ignored, and columns with defaults may be missing. Raises FileError for a
     required column that is missing or a value of the wrong kind.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for each in fields(Measurement):
         if each.name not in record and (each.default, each.default_factory) != (MISSING, MISSING):
             continue  # a file of before this column
@@ -420,18 +422,18 @@ def from_record(record: Mapping[str, Any], where: str) -> Measurement:
         if text in (None, ""):
             undefined = {float: -math.inf if each.name == "lower" else math.inf, str: ""}
             if _HINTS[each.name] in undefined:
-                found[each.name] = undefined[_HINTS[each.name]]
+                values[each.name] = undefined[_HINTS[each.name]]
             continue
         try:
-            found[each.name] = _READ[_HINTS[each.name]](text)
+            values[each.name] = _READ[_HINTS[each.name]](text)
         except (ValueError, TypeError, OverflowError, RecursionError):
             raise FileError(
                 f"{where}: column {each.name} holds {brief(text)}, which is not its kind of value"
             ) from None
     try:
-        row = Measurement(**found)
+        row = Measurement(**values)
     except TypeError:
-        missing = next(name for name in COLUMNS if name not in found)
+        missing = next(name for name in COLUMNS if name not in values)
         raise FileError(
             f"{where}: column {missing} is missing; these are not results of discreet bench"
         ) from None

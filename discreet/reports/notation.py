@@ -239,16 +239,16 @@ def read(spec: str, what: str) -> tuple[str, dict[str, str]]:
 
 def pairs(words: Iterable[str], where: str) -> dict[str, str]:
     """Parse key=value words as a dictionary; a key given twice is an error."""
-    found: dict[str, str] = {}
+    parsed: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
         key = key.strip()
         if not (key and equals):
             raise InputError(f"{where} has {brief(word)}; write key=value")
-        if key in found:
+        if key in parsed:
             raise InputError(f"{where} gives {brief(key)} twice; give it once")
-        found[key] = value.strip()
-    return found
+        parsed[key] = value.strip()
+    return parsed
 
 
 def split_list(text: str) -> list[str]:

@@ -137,8 +137,10 @@ def _known_digests(directory: Path, overwrite: bool) -> dict[str, list[str]]:
     try:
         if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST_MANIFEST:
             raise ValueError("it is not an ordinary file, or too large")
-        found = json.loads(path.read_text(encoding="utf-8"))["sha256"]
-        return {str(name): [str(digest) for digest in digests] for name, digests in found.items()}
+        digests_of = json.loads(path.read_text(encoding="utf-8"))["sha256"]
+        return {
+            str(name): [str(digest) for digest in digests] for name, digests in digests_of.items()
+        }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if overwrite:
             return {}

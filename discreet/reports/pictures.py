@@ -35,13 +35,14 @@ class _Mark:
     hint: str
 
 
-def tones(found: Sequence[Trial]) -> dict[str, int]:
+def tones(trials: Sequence[Trial]) -> dict[str, int]:
     """Return a tone for every solver configuration, the same in all figures; the native solver
     comes first, configurations that were never tried come last.
     """
-    tried = labels_of(found)
+    tried = labels_of(trials)
     names = sorted(
-        {trial.label for trial in found}, key=lambda name: (name not in tried, name != "tilt", name)
+        {trial.label for trial in trials},
+        key=lambda name: (name not in tried, name != "tilt", name),
     )
     return {name: tone for tone, name in enumerate(names)}
 
@@ -154,9 +155,9 @@ def _with_claims(
         )
         for mark in marks
     ]
-    found = "; ".join(f"{label}: at most {numerals.scientific(worst[label])}" for label in lines)
+    claims = "; ".join(f"{label}: at most {numerals.scientific(worst[label])}" for label in lines)
     described = replace(
-        figure, description=f"{figure.x_label}. {found or 'None was called solved'}."
+        figure, description=f"{figure.x_label}. {claims or 'None was called solved'}."
     )
     return _strips(described, shown, tones_of, lines)
 
@@ -177,7 +178,7 @@ def gap_figure(rows: Sequence[Measurement]) -> Figure:
         kind = "certified" if row.certified else "not certified"
         hint = f"{row.label} on {row.instance}: {row.status.value}, {words}"
         marks.append(_Mark(-1, row, _drawn_gap(row), kind, hint))
-    told = "; ".join(
+    gaps = "; ".join(
         f"{row.label} on {row.instance} {numerals.scientific(row.relative_gap)}" for row in answered
     )
     figure = Figure(
@@ -186,7 +187,7 @@ def gap_figure(rows: Sequence[Measurement]) -> Figure:
         "relative gap between the proven bound and the error probability reached",
         "relative gap, certified",
         "",
-        description=f"Relative gaps of certified brackets: {told or 'there is no answer'}.",
+        description=f"Relative gaps of certified brackets: {gaps or 'there is no answer'}.",
     )
     lines = {name: f"{name}: {answers[name]} of {attempts[name]} answered" for name in attempts}
     return _strips(figure, marks, {"certified": 2, "not certified": 1}, lines)
@@ -255,7 +256,7 @@ def sweep_figure(sweep: SizeSweep, tone: Mapping[str, int]) -> Figure:
         series.append(
             Series(label, curve.sizes, curve.costs, "both", tone[name], hints=hints, owner=name)
         )
-    told = (
+    exponents = (
         f"{each.label}: {each.y[-1]:.3g} s at {letter} = {each.x[-1]:,.0f}"
         for each in series
         if each.label
@@ -268,7 +269,7 @@ def sweep_figure(sweep: SizeSweep, tone: Mapping[str, int]) -> Figure:
         words,
         "seconds to solve",
         tuple(series),
-        f"Seconds until a certified answer. {'; '.join(told)}.",
+        f"Seconds until a certified answer. {'; '.join(exponents)}.",
         log_x=True,
         log_y=True,
     )
@@ -353,7 +354,7 @@ def profile_figure(name: str, profiles: Sequence[Profile], tone: Mapping[str, in
             )
         )
     title, subtitle, x_label = _PROFILES[name]
-    told = "; ".join(f"{each.contestant} {each.shares[-1]:.0%}" for each in reached)
+    final_shares = "; ".join(f"{each.contestant} {each.shares[-1]:.0%}" for each in reached)
     return Figure(
         name,
         title,
@@ -361,7 +362,7 @@ def profile_figure(name: str, profiles: Sequence[Profile], tone: Mapping[str, in
         x_label,
         "share of tasks",
         tuple(series),
-        f"Shares reached in the end: {told}.",
+        f"Shares reached in the end: {final_shares}.",
         log_x=True,
         y_range=(0.0, 1.02),
     )

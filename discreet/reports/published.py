@@ -75,8 +75,8 @@ def publish(
             "bench that has run"
         )
     ordered = clean_rows(rows)
-    found = trials(ordered)
-    tone = tones(found)
+    all_trials = trials(ordered)
+    tone = tones(all_trials)
     statistics = statistics_of(ordered)
     sweeps = [each for each in statistics["sweeps"] if each.size == "outcomes" and each.constrained]
     figures = [
@@ -93,7 +93,7 @@ def publish(
     files = {
         "README.md": markdown([page]) + "\n",
         **svg_files(figures),
-        "results.csv": records_csv([_record(trial) for trial in found]),
+        "results.csv": records_csv([_record(trial) for trial in all_trials]),
     }
     if commits:
         files["commits.csv"] = commits_csv(commits)
@@ -230,7 +230,7 @@ def _growth(sweeps: Iterable[Mapping[str, Any]]) -> Iterable[Part]:
         )
 
 
-def _means(found: Sequence[Mapping[str, Any]]) -> Iterable[Part]:
+def _means(means: Sequence[Mapping[str, Any]]) -> Iterable[Part]:
     """Yield the means for each charge of a failure, and over the tasks that all configurations
     certified.
     """
@@ -239,14 +239,14 @@ def _means(found: Sequence[Mapping[str, Any]]) -> Iterable[Part]:
     }
     titles[None] = "Over the tasks that all certified"
     for penalty, title in titles.items():
-        rows = [row for row in found if row["penalty"] == penalty and row["tasks"]]
+        rows = [row for row in means if row["penalty"] == penalty and row["tasks"]]
         none = "No task was certified by all, so there is no mean over what all solved."
         yield Table.of(title, TABLES["means"], rows) if rows else none
 
 
-def _failures(found: Sequence[Mapping[str, Any]]) -> Iterable[Part]:
+def _failures(failures: Sequence[Mapping[str, Any]]) -> Iterable[Part]:
     skipped = {status.value for status in NOT_TRIED}
-    groups = [group for group in found if group["status"] not in skipped]
+    groups = [group for group in failures if group["status"] not in skipped]
     yield Table.of("", TABLES["failures"], groups[:_MOST_REASONS]) if groups else "Nothing."
     if len(groups) > _MOST_REASONS:
         yield f"… and {len(groups) - _MOST_REASONS} reasons more."

@@ -39,15 +39,15 @@ def second_opinion(solution: Solution, gap: float) -> tuple[Verification | None,
     if solution.certificate is None:
         return None, []
     try:
-        found = verify(solution.problem, solution)
+        verification = verify(solution.problem, solution)
     except ImportError:
         return None, []
     except ValueError as refusal:
         return None, [f"verify refuses the solution: {refusal}"]
-    return found, contradictions(solution, found, gap)
+    return verification, contradictions(solution, verification, gap)
 
 
-def contradictions(solution: Solution, found: Verification, gap: float) -> list[str]:
+def contradictions(solution: Solution, verification: Verification, gap: float) -> list[str]:
     """Return a sentence for every number in the certificate of a solution, of whatever status, that
     `verify` contradicts.
 
@@ -60,56 +60,63 @@ def contradictions(solution: Solution, found: Verification, gap: float) -> list[
     bracket = f"[{judged.lower!r}, {judged.upper!r}]"
     if not judged.lower <= judged.upper < math.inf:
         return [f"{bracket} is no bracket"]
-    faults = _privacy_faults(judged, found)
+    faults = _privacy_faults(judged, verification)
     if solution.status is Status.CERTIFIED and judged.relative_gap > gap:
         faults.append(
             f"it is called certified, and its bracket {bracket} is wider than a gap of {gap:g}"
         )
-    if found.error[0] > judged.upper:
+    if verification.error[0] > judged.upper:
         faults.append(
-            f"the estimator errs with probability {found.error[0]!r}, above the upper "
+            f"the estimator errs with probability {verification.error[0]!r}, above the upper "
             f"bound {judged.upper!r}"
         )
-    bound = Fraction(math.nextafter(found.lower_bound, math.inf))
+    bound = Fraction(math.nextafter(verification.lower_bound, math.inf))
     if 0.0 < judged.lower and Fraction(judged.lower) > bound - _relaxation(solution, judged):
         faults.append(
-            f"the lower bound is stated as {judged.lower!r}; the duals prove {found.lower_bound!r}"
+            f"the lower bound is stated as {judged.lower!r}; the duals prove "
+            f"{verification.lower_bound!r}"
         )
     return faults
 
 
-def _privacy_faults(judged: Certificate, found: Verification) -> list[str]:
+def _privacy_faults(judged: Certificate, verification: Verification) -> list[str]:
     faults = []
     places = label_constraints("constraints[{}]: ", judged.terms)
-    for where, own, proven in zip(places, judged.terms, found.terms, strict=True):
+    for where, own, proven in zip(places, judged.terms, verification.terms, strict=True):
         within = judged.private_within if own.perfect else math.inf
         faults += [f"{where}{fault}" for fault in _term_faults(own, within, proven)]
     return faults
 
 
-def _term_faults(judged: TermLeakage, stated: float, found: TermVerification) -> list[str]:
-    """Return the faults of one constraint; `stated` is the δ within which the answer is stated to
-    be private, ∞ if it need not be.
+def _term_faults(
+    judged: TermLeakage, tolerance: float, verification: TermVerification
+) -> list[str]:
+    """Return the faults of one constraint.
+
+    tolerance  δ within which the answer is stated to be private; ∞ if it need not be
     """
-    low, high = found.leakage
-    share = found.deviation[0]
+    low, high = verification.leakage
+    share = verification.deviation[0]
     faults = []
-    if math.isfinite(stated) and share > stated:
+    if math.isfinite(tolerance) and share > tolerance:
         faults.append(
-            f"a guess changes p(x) by the share {share:.3e}, above the {stated:.3e} that is stated"
+            f"a guess changes p(x) by the share {share:.3e}, above the {tolerance:.3e} that is "
+            "stated"
         )
     relaxed = judged.budget == 0.0 and high <= judged.leakage_ceiling <= PRIVATE_LIMIT
-    if math.isinf(stated) and not found.budget_kept and not relaxed:
+    if math.isinf(tolerance) and not verification.budget_kept and not relaxed:
         faults.append(
-            f"the estimator leaks {low!r} to {high!r} of a budget of {found.budget!r} "
-            f"({found.measure})"
+            f"the estimator leaks {low!r} to {high!r} of a budget of {verification.budget!r} "
+            f"({verification.measure})"
         )
     if low > judged.leakage_ceiling:
         faults.append(
             f"the leakage is stated as {judged.leakage_ceiling!r} at most and is {low!r} at least"
         )
     least = (
-        _NO_LEAKAGE if found.measure.partition(":")[0] in _SQUARES else 4.0 * math.sqrt(_NO_LEAKAGE)
+        _NO_LEAKAGE
+        if verification.measure.partition(":")[0] in _SQUARES
+        else 4.0 * math.sqrt(_NO_LEAKAGE)
     )
     if max(low - judged.leakage, judged.leakage - high) > _STATED * high + least:
         faults.append(f"the leakage is stated as {judged.leakage!r} and is {high!r}")

@@ -114,10 +114,10 @@ def _own_leakages(solution: Solution) -> str:
     return words
 
 
-def audit_tables(title: str, audited: Solution, found: Inference | None) -> list[Facts | Table]:
+def audit_tables(title: str, audited: Solution, inference: Inference | None) -> list[Facts | Table]:
     """What the judge says of a given estimator, what its guess reveals, and all that it leaks.
 
-    found   None where X is not one secret with one prior
+    inference   None where X is not one secret with one prior
     """
     judged = audited.certificate
     assert judged is not None  # an estimator was given
@@ -128,22 +128,23 @@ def audit_tables(title: str, audited: Solution, found: Inference | None) -> list
         ("best within the budget", _bracket(judged)),
         ("leaks", f"{_own_leakages(audited)}; {budgets}"),
     ]
-    if found is not None:
+    if inference is not None:
         errors = (
-            f"errs {numerals.number(found.x_error, 6)}; without seeing it {found.x_error_blind:.6g}"
+            f"errs {numerals.number(inference.x_error, 6)}; without seeing it "
+            f"{inference.x_error_blind:.6g}"
         )
         fano = (
-            f"errs at least {numerals.number(found.fano_sharp, 6)} (plain form "
-            f"{found.fano_plain:.6g})"
+            f"errs at least {numerals.number(inference.fano_sharp, 6)} (plain form "
+            f"{inference.fano_plain:.6g})"
         )
         lines += [
             ("infers X", errors),
-            ("H(X given what is seen)", numerals.information(found.equivocation_nats)),
-            ("leakage", numerals.information(found.leakage_nats)),
+            ("H(X given what is seen)", numerals.information(inference.equivocation_nats)),
+            ("leakage", numerals.information(inference.leakage_nats)),
             ("Fano's bound", fano),
         ]
-        if found.y_error is not None:
-            lines.append(("infers Y", f"errs {numerals.number(found.y_error, 6)}"))
+        if inference.y_error is not None:
+            lines.append(("infers Y", f"errs {numerals.number(inference.y_error, 6)}"))
     if not judged.own_budget_kept:
         leaks = ", ".join(
             words.partition(",")[0].partition(";")[0] for _, words in _leakages(audited)
@@ -202,11 +203,11 @@ def _proven(ceiling: float) -> str:
     return at_most(ceiling, 7) if math.isfinite(ceiling) else NOTHING
 
 
-def verification_facts(title: str, found: Verification) -> Facts:
+def verification_facts(title: str, verification: Verification) -> Facts:
     """Return what `verify` proves about a solution."""
     lines = []
-    labels = label_constraints(" {}", found.terms)
-    for number, term in zip(labels, found.terms, strict=True):
+    labels = label_constraints(" {}", verification.terms)
+    for number, term in zip(labels, verification.terms, strict=True):
         measure = measure_of(term.measure)
         lines += [
             (f"asked for{number}", wording.budget(LeakageBudget(term.budget, measure))),
@@ -216,12 +217,12 @@ def verification_facts(title: str, found: Verification) -> Facts:
                 (f"in [{term.leakage[0]!r}, {term.leakage[1]!r}] {measure.unit}").rstrip(),
             ),
         ]
-    deviation = numerals.number(float(at_most(found.deviation[1], 6)), 6)
+    deviation = numerals.number(float(at_most(verification.deviation[1], 6)), 6)
     lines += [
         ("posterior / prior − 1", f"at most {deviation} in size"),
-        ("error probability", f"in [{found.error[0]!r}, {found.error[1]!r}]"),
-        ("no estimator errs less than", f"{found.lower_bound!r}"),
-        ("best possible", f"in [{found.bracket[0]!r}, {found.bracket[1]!r}]"),
+        ("error probability", f"in [{verification.error[0]!r}, {verification.error[1]!r}]"),
+        ("no estimator errs less than", f"{verification.lower_bound!r}"),
+        ("best possible", f"in [{verification.bracket[0]!r}, {verification.bracket[1]!r}]"),
     ]
     return Facts(title, lines)
 
@@ -264,9 +265,9 @@ def _curve_line(point: FrontierPoint) -> tuple[str, ...]:
     )
 
 
-def status_table(title: str, found: Iterable[tuple[str, Status]]) -> Table:
+def status_table(title: str, attempts: Iterable[tuple[str, Status]]) -> Table:
     """How often each configuration came to each status, from the pairs of all attempts."""
-    counts = Counter((label, status.value) for label, status in found)
+    counts = Counter((label, status.value) for label, status in attempts)
     labels = sorted({label for label, _ in counts})
     statuses = sorted({status for _, status in counts})
     lines = [
@@ -445,18 +446,18 @@ def doctor_parts(probes: Sequence[Availability]) -> list[str | Table]:
     ]
 
 
-def _doctor_line(found: Availability) -> Sequence[str]:
-    able = found.capabilities
-    state = Toned(found.state, _STATES[found.state])
+def _doctor_line(availability: Availability) -> Sequence[str]:
+    able = availability.capabilities
+    state = Toned(availability.state, _STATES[availability.state])
     if able is None:
-        return found.name, state, *[NOTHING] * 6
+        return availability.name, state, *[NOTHING] * 6
     versions = ", ".join(
-        f"{name} {version}" for name, version in found.versions.items() if name != "discreet"
+        f"{name} {version}" for name, version in availability.versions.items() if name != "discreet"
     )
     budgets = {"PERFECT": "ε = 0", "CONSTRAINED": "0 < ε", "OBLIVIOUS": "ε = ∞"}
     served = [words for name, words in budgets.items() if Regime[name] in able.regimes]
     return (
-        f"{found.name} (peer)" if able.peer else found.name,
+        f"{availability.name} (peer)" if able.peer else availability.name,
         state,
         "all" if len(served) == len(budgets) else ", ".join(served) or NOTHING,
         f"{able.largest_outcomes:,}" if able.largest_outcomes else NOTHING,

@@ -48,20 +48,20 @@ def bits_for(terms: int, total: int) -> int:
     return min(53 - terms.bit_length(), 61 - total.bit_length())
 
 
-def add(found: Sums, x: list[tuple[int, Array]], y: Pieces) -> Sums:
+def add(sums: Sums, x: list[tuple[int, Array]], y: Pieces) -> Sums:
     """Add the matrix x yᵀ to the sums. Its sums of products must be at most 2^53, which doubles
     represent exactly.
     """
     for e, other in y:
         for k, one in x:
-            found[e + k] = found.get(e + k, 0) + (one @ other.T).astype(np.int64)
-    return found
+            sums[e + k] = sums.get(e + k, 0) + (one @ other.T).astype(np.int64)
+    return sums
 
 
-def integers(found: Sums) -> tuple[Array, Fraction]:
+def integers(sums: Sums) -> tuple[Array, Fraction]:
     """Return sums as Python integers, and their unit."""
-    low = min(found)
-    return sum(whole.astype(object) << (e - low) for e, whole in found.items()), Fraction(2) ** low
+    low = min(sums)
+    return sum(whole.astype(object) << (e - low) for e, whole in sums.items()), Fraction(2) ** low
 
 
 def ball(value: Fraction) -> Any:

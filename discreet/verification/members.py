@@ -230,20 +230,21 @@ def _read_constraints(
 
 
 def _terms(
-    stated: list[tuple[list[int], Any, Any]], budget: Any, measure: Any, n: int
+    constraints: list[tuple[list[int], Any, Any]], budget: Any, measure: Any, n: int
 ) -> tuple[StoredTerm, ...]:
     """Return the stated constraints, stacked, with the budget and measure replaced if others are
     given.
     """
-    unchanged = [None] * len(stated)
+    unchanged = [None] * len(constraints)
     budgets = unchanged if budget is None else _row(budget)
     measures = unchanged if measure is None else [measure]
-    if not len(budgets) == len(measures) == len(stated):
+    if not len(budgets) == len(measures) == len(constraints):
         raise ValueError(
-            f"the problem has {len(stated)} constraints; give a budget for each, and no measure"
+            f"the problem has {len(constraints)} constraints; give a budget for each, and no "
+            "measure"
         )
     terms: list[StoredTerm] = []
-    for (sizes, named, own), asked, other in zip(stated, measures, budgets, strict=True):
+    for (sizes, named, own), asked, other in zip(constraints, measures, budgets, strict=True):
         start = terms[-1].rows.stop if terms else 0
         terms.append(StoredTerm.of(start, sizes, asked or named, own if other is None else other))
     if terms[-1].rows.stop != n:

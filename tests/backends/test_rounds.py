@@ -77,7 +77,7 @@ def test_passes_are_counted():
     uppers = [said[2] for said in reports]
     assert lowers == sorted(lowers)
     assert uppers == sorted(uppers, reverse=True)
-    assert found.found.upper == uppers[-1]
+    assert found.result.upper == uppers[-1]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -97,8 +97,8 @@ def test_interrupted_in_any_pass(threads):
         assert found.ending.reason == "interrupted"
         certificate = judged(problem, found)
         assert_kept(certificate)
-        assert certificate.lower <= whole.found.upper
-        assert certificate.upper >= whole.found.upper * (1.0 - GAP)
+        assert certificate.lower <= whole.result.upper
+        assert certificate.upper >= whole.result.upper * (1.0 - GAP)
     assert answered >= 2
 
 
@@ -151,7 +151,7 @@ def test_a_sample_that_keeps_the_budget_still_gives_a_tilt():
     shuffled = Problem(ordered.p_xz[:, order], ordered.loss[:, order], 0.01)
     ended = in_rounds(in_blocks(shuffled), threads=1)
     assert ended.ending.optimal
-    assert ended.found.source.wanted == rounds.first_retained(2, 2)  # every round made progress
+    assert ended.result.source.wanted == rounds.first_retained(2, 2)  # every round made progress
 
 
 @pytest.mark.parametrize(
@@ -198,8 +198,8 @@ def test_draws_find_the_tilt_that_aggregates_cannot(monkeypatch, name):
 
     ended = Noted(blocks, Precision.of(blocks, GAP), WorkLimits(threads=1)).run(None)
     assert ended.ending.optimal
-    assert ended.found.source.wanted < 2_000  # so no round asked for more
-    first, nearer = (ended.found.upper - bound for bound in bounds)
+    assert ended.result.source.wanted < 2_000  # so no round asked for more
+    first, nearer = (ended.result.upper - bound for bound in bounds)
     assert nearer < 0.1 * first
 
 
@@ -207,7 +207,7 @@ def test_draws_keep_what_all_outcomes_add_up_to(monkeypatch):
     """The problem of draws has the priors of the whole one, and labels leak and err as much."""
     monkeypatch.setattr(rounds, "first_retained", lambda n, m: 100)
     blocks, kept = begun(3)
-    proof = kept._sampled(*kept._labelled())
+    proof = kept._prove_by_sample(*kept._scan_labels())
     small = kept._representative(proof.scan, math.inf)
     assert small.N <= 200 + 3
     np.testing.assert_allclose(small.p_x, blocks.p_x, rtol=1e-12)

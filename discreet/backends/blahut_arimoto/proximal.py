@@ -148,8 +148,8 @@ class ProximalSweep:
         for _ in range(40):
             gain = self.step() if self._rows.size else 0.0
             bracket.passes += 1
-            found = self.point.prices.multipliers
-            self.idle = {c for c in droppable if found[c] < _IDLE * start[c]}
+            prices = self.point.prices.multipliers
+            self.idle = {c for c in droppable if prices[c] < _IDLE * start[c]}
             if self.idle:
                 return False
             if gain <= 0.5 * Precision.searched**2 * self._outcomes.spread:
@@ -255,8 +255,8 @@ class ProximalSweep:
         gradient = np.concatenate([others.ravel(), common[self._common_rows], off])
         steps = self._coordinates(reference)
         solution = self._within_reach(self._curvature(steps), gradient)
-        found = steps @ solution  # [m, n + C]
-        return found[:, :n] @ outcomes.seen, found[0, n:], float(gradient @ solution)
+        direction = steps @ solution  # [m, n + C]
+        return direction[:, :n] @ outcomes.seen, direction[0, n:], float(gradient @ solution)
 
     @property
     def _common_rows(self) -> NDArray[np.intp]:

@@ -80,13 +80,15 @@ def relative_difference(
     return np.asarray(np.nan_to_num(ratio))
 
 
-def _drop_empty(found: Boundaries) -> Boundaries:
+def _drop_empty(boundaries: Boundaries) -> Boundaries:
     """Drop intervals that vanished because rounding made roots equal or crossed them; join
     neighbours of one label.
     """
-    rising = found.positions > np.maximum.accumulate(np.append(-np.inf, found.positions))[:-1]
-    positions = found.positions[rising]
-    pinned = found.pinned[rising]
-    labels = found.labels[np.append(rising, True)]
+    rising = (
+        boundaries.positions > np.maximum.accumulate(np.append(-np.inf, boundaries.positions))[:-1]
+    )
+    positions = boundaries.positions[rising]
+    pinned = boundaries.pinned[rising]
+    labels = boundaries.labels[np.append(rising, True)]
     changes = labels[1:] != labels[:-1]
     return Boundaries(positions[changes], labels[np.append(True, changes)], pinned[changes])

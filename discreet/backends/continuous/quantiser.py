@@ -98,17 +98,17 @@ def design_quantiser(
     scale = _QuantileScale(problem)
     lower = _lower_bound(best)
     reached: dict[str, float] = {}
-    found: tuple[float, Array] | None = None
+    best_design: tuple[float, Array] | None = None
     for name, start in _starts(best, bins, scale, rng):
         value, edges = _descend(problem, scale, start)
         reached[name] = value
-        if found is None or value < found[0]:
-            found = value, edges
-        if found[0] <= lower * (1.0 + precision.gap):  # no quantiser does noticeably better
+        if best_design is None or value < best_design[0]:
+            best_design = value, edges
+        if best_design[0] <= lower * (1.0 + precision.gap):  # no quantiser does noticeably better
             break
-    if found is None:
+    if best_design is None:
         raise BackendError("no start of the quantiser design led to a solution")
-    return QuantiserDesign(found[1], _solve_partition(problem, found[1]), best, reached)
+    return QuantiserDesign(best_design[1], _solve_partition(problem, best_design[1]), best, reached)
 
 
 def edge_gradient(problem: ContinuousProblem, edges: Array, solution: Solution) -> Array:
@@ -188,15 +188,15 @@ def _fit_levels(levels: Array, count: int) -> Array:
     """Exactly count − 1 levels: while there are too few, halve the widest gap; while too many, join
     the closest two.
     """
-    found = np.unique(np.clip(levels, 1e-6, 1.0 - 1e-6))
-    while found.size > count - 1:
-        k = int(np.diff(np.concatenate([[0.0], found, [1.0]])).argmin())
-        found = np.delete(found, min(max(k - 1, 0), found.size - 1))
-    while found.size < count - 1:
-        ends = np.concatenate([[0.0], found, [1.0]])
+    fitted = np.unique(np.clip(levels, 1e-6, 1.0 - 1e-6))
+    while fitted.size > count - 1:
+        k = int(np.diff(np.concatenate([[0.0], fitted, [1.0]])).argmin())
+        fitted = np.delete(fitted, min(max(k - 1, 0), fitted.size - 1))
+    while fitted.size < count - 1:
+        ends = np.concatenate([[0.0], fitted, [1.0]])
         k = int(np.diff(ends).argmax())
-        found = np.insert(found, k, 0.5 * (ends[k] + ends[k + 1]))
-    return found
+        fitted = np.insert(fitted, k, 0.5 * (ends[k] + ends[k + 1]))
+    return fitted
 
 
 def _descend(

@@ -347,15 +347,15 @@ def _calibrate_rule(model: SampledModel, posterior: Array, tilt: Array, aim: flo
     below = [k for k, over in enumerate(leaks) if not over]
     best = min(below, key=lambda k: errors[k])
     least = errors[best]
-    found = SampledRule(tilts[best], tilts[best], 0.0)
+    rule = SampledRule(tilts[best], tilts[best], 0.0)
     for first, second in itertools.product(np.flatnonzero(leaks), below):
         ends = [Law(((laws[place],),)) for place in (first, second)]
         share = least_share(ends[0], ends[1], aim, 0.0) or 0.0
         cost = (1.0 - share) * errors[first] + share * errors[second]
         if cost < least:
             least = cost
-            found = SampledRule(tilts[first], tilts[second], share)
-    return found
+            rule = SampledRule(tilts[first], tilts[second], share)
+    return rule
 
 
 def _measure(model: SampledModel, posterior: Array, tilt: Array) -> tuple[OutputLaw, float]:

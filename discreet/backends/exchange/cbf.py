@@ -61,9 +61,9 @@ def lines(form: ConeProgram, preamble: Preamble) -> Iterator[str]:
 
 def _section(name: str, cones: Iterable[tuple[str, int]]) -> Iterator[str]:
     """Yield a section of cones and their sizes, without empty cones."""
-    stated = [(cone, size) for cone, size in cones if size]
-    yield from (name, f"{sum(size for _, size in stated)} {len(stated)}")
-    yield from (f"{cone} {size}" for cone, size in stated)
+    present = [(cone, size) for cone, size in cones if size]
+    yield from (name, f"{sum(size for _, size in present)} {len(present)}")
+    yield from (f"{cone} {size}" for cone, size in present)
     yield ""
 
 

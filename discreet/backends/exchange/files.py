@@ -66,14 +66,16 @@ def format_named(name: str | None, path: PathLike) -> str:
     """
     if name is None:
         ending = os.path.splitext(path_text(path))[1]
-        found = next((each for each, form in FORMATS.items() if form.ending == ending), None)
-        if found is None:
+        name_of_format = next(
+            (each for each, form in FORMATS.items() if form.ending == ending), None
+        )
+        if name_of_format is None:
             endings = ", ".join(form.ending for form in FORMATS.values())
             raise InputError(
                 f"{brief(path_text(path))} does not tell its format; let it end in {endings}, or "
                 "name the format"
             )
-        return found
+        return name_of_format
     if name not in FORMATS:
         raise InputError(
             f"there is no format {brief(name)}{nearest(name, FORMATS)}; choose one "

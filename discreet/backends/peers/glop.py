@@ -79,9 +79,11 @@ class Glop(LinearSolver[LinearProgram]):
     def run(self, lowered: Lowered[LinearProgram, str], options: Options) -> Ending:
         """Run GLOP in a process without highspy."""
         limit = options.time_limit
-        found: _GlopAnswer = call(f"{__name__}:run", (lowered.model, lowered.options, limit), limit)
-        late = found.claimed != "OPTIMAL" and is_late(options, found.seconds)
-        return Ending(found.claimed, late, found.variables, -found.prices)
+        answer: _GlopAnswer = call(
+            f"{__name__}:run", (lowered.model, lowered.options, limit), limit
+        )
+        late = answer.claimed != "OPTIMAL" and is_late(options, answer.seconds)
+        return Ending(answer.claimed, late, answer.variables, -answer.prices)
 
 
 class _GlopAnswer(NamedTuple):

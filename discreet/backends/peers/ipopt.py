@@ -99,12 +99,12 @@ class Ipopt(ProgramSolver["CasadiProgram"]):
         smooth = lowered.model
         settings: Any = {"print_time": False, "ipopt": lowered.options}
         solver = casadi.nlpsol("peer", "ipopt", smooth.form, settings | smooth.derivatives)
-        found = solver(x0=smooth.start, lbx=smooth.least, lbg=smooth.low, ubg=smooth.high)
+        solution = solver(x0=smooth.start, lbx=smooth.least, lbg=smooth.low, ubg=smooth.high)
         statistics = solver.stats()
         claimed = str(statistics["return_status"])
         late = claimed in {"Maximum_WallTime_Exceeded", "Maximum_CpuTime_Exceeded"}
-        prices = np.asarray(found["lam_g"]).ravel()
-        variables = np.asarray(found["x"]).ravel()
+        prices = np.asarray(solution["lam_g"]).ravel()
+        variables = np.asarray(solution["x"]).ravel()
         return Ending(claimed, late, variables, prices, int(statistics["iter_count"]))
 
 
@@ -214,16 +214,16 @@ def _leakage(program: Program, part: LeakageConstraint, law: casadi.SX) -> list[
     """
     each = {Cone.QUADRATIC: _quadratic, Cone.POWER: _norm, Cone.ENTROPY: _divergence}[part.cone]
     start = program.sizes[0]
-    found = list[Any]()
+    leakages = list[Any]()
     guesses = list[Any]()
     for _, places, guess, _, group in program.places(part):
         guesses.append(law[int(guess - start)])
-        found.append(
+        leakages.append(
             each(part, part.root * law[(places - start).tolist()], guesses[-1], group.prior)
         )
     if part.measure.scope is Scope.TOTAL:
-        return [sum(found) - 1.0]
-    return [leaked - mass for leaked, mass in zip(found, guesses, strict=True)]
+        return [sum(leakages) - 1.0]
+    return [leaked - mass for leaked, mass in zip(leakages, guesses, strict=True)]
 
 
 def _divergence(

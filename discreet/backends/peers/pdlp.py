@@ -101,10 +101,10 @@ class Pdlp(LinearSolver[LinearProgram]):
     def run(self, lowered: Lowered[LinearProgram, dict[str, Setting]], options: Options) -> Ending:
         """Run PDLP in a process without highspy."""
         request = lowered.model, lowered.options
-        found: _PdlpAnswer = call(f"{__name__}:run", request, options.time_limit)
-        whole = found.variables if found.variables.size == lowered.model.cost.size else None
-        late = found.claimed == "TIME_LIMIT"
-        return Ending(found.claimed, late, whole, -found.prices, found.iterations)
+        answer: _PdlpAnswer = call(f"{__name__}:run", request, options.time_limit)
+        whole = answer.variables if answer.variables.size == lowered.model.cost.size else None
+        late = answer.claimed == "TIME_LIMIT"
+        return Ending(answer.claimed, late, whole, -answer.prices, answer.iterations)
 
 
 class _PdlpAnswer(NamedTuple):
@@ -120,12 +120,12 @@ def run(
     """Solve a linear program by PDLP, and send what it found."""
     from ortools.pdlp.python import pdlp
 
-    found = pdlp.primal_dual_hybrid_gradient(_model(arrays), _parameters(settings))
-    log = found.solve_log
+    result = pdlp.primal_dual_hybrid_gradient(_model(arrays), _parameters(settings))
+    log = result.solve_log
     reasons = log.DESCRIPTOR.fields_by_name["termination_reason"].enum_type.values_by_number
     claimed = reasons[log.termination_reason].name.removeprefix("TERMINATION_REASON_")
-    variables = np.asarray(found.primal_solution)
-    prices = np.asarray(found.dual_solution)
+    variables = np.asarray(result.primal_solution)
+    prices = np.asarray(result.dual_solution)
     send(_PdlpAnswer(claimed, variables, prices, int(log.iteration_count)))
 
 
@@ -148,11 +148,11 @@ def _parameters(settings: dict[str, Setting]) -> PrimalDualHybridGradientParams:
     """Return PrimalDualHybridGradientParams with the settings, whose names are paths of fields."""
     from ortools.pdlp import solvers_pb2
 
-    found = solvers_pb2.PrimalDualHybridGradientParams()
+    parameters = solvers_pb2.PrimalDualHybridGradientParams()
     for name, value in settings.items():
         *path, last = name.split(".")
-        message = found
+        message = parameters
         for part in path:
             message = getattr(message, part)
         setattr(message, last, value)
-    return found
+    return parameters

@@ -58,10 +58,10 @@ class Pounce(ConeSolver):
         import pounce
 
         form = lowered.model
-        found = pounce.solve_socp(**standard_form(form), **lowered.options)
-        prices = form.prices(np.append(found.y, found.z))
-        late = found.status == "time_limit"
-        return Ending(found.status, late, found.x, prices, int(found.iters))
+        result = pounce.solve_socp(**standard_form(form), **lowered.options)
+        prices = form.prices(np.append(result.y, result.z))
+        late = result.status == "time_limit"
+        return Ending(result.status, late, result.x, prices, int(result.iters))
 
 
 def standard_form(form: ConeProgram) -> dict[str, Any]:

@@ -95,14 +95,14 @@ class Qics(ProgramSolver["_Eliminated"]):
         if program.problem.m == 1:
             return Ending("one guess: nothing to decide", False, program.scale, np.zeros(0), 0)
         with np.errstate(all="ignore"):  # its line search leaves the cones temporarily
-            found = qics.Solver(qics.Model(**model.arguments()), **lowered.options).solve()
-        exit_status = found["exit_status"]
+            result = qics.Solver(qics.Model(**model.arguments()), **lowered.options).solve()
+        exit_status = result["exit_status"]
         return Ending(
-            f"{found['sol_status']} ({exit_status})",
+            f"{result['sol_status']} ({exit_status})",
             exit_status == "max_time",
-            model.restored(found["x_opt"].ravel()),
-            model.prices(found["y_opt"].ravel(), found["z_opt"].vec.ravel()),
-            int(found["num_iter"]),
+            model.restored(result["x_opt"].ravel()),
+            model.prices(result["y_opt"].ravel(), result["z_opt"].vec.ravel()),
+            int(result["num_iter"]),
         )
 
 
@@ -154,7 +154,7 @@ class _Eliminated:
             else:
                 cones.append(qics.cones.ClassRelEntr(block.size // 2))
         rows = matrix[form.equations :]
-        found: dict[str, object] = {
+        of_model: dict[str, object] = {
             "c": (self.change.T @ form.cost)[:, None],
             "G": sparse.csr_matrix(rows @ self.change),
             "h": (right[form.equations :] - rows @ self.start)[:, None],
@@ -162,9 +162,9 @@ class _Eliminated:
         }
         private = matrix[self._private]
         if private.shape[0]:
-            found["A"] = sparse.csr_matrix(private @ self.change)
-            found["b"] = np.zeros((private.shape[0], 1))
-        return found
+            of_model["A"] = sparse.csr_matrix(private @ self.change)
+            of_model["b"] = np.zeros((private.shape[0], 1))
+        return of_model
 
     @property
     def _private(self) -> slice:

@@ -164,10 +164,10 @@ def _constraints(program: Program) -> list[Any]:
     from scipy.optimize import LinearConstraint, NonlinearConstraint
 
     matrix, right = program.equations()
-    found: list[Any] = [LinearConstraint(sparse.csr_array(matrix), right, right)]
+    constraints: list[Any] = [LinearConstraint(sparse.csr_array(matrix), right, right)]
     if program.leaks:
         nonlinear: Any = NonlinearConstraint  # its type stubs reject the Hessian of a sum
-        found.append(
+        constraints.append(
             nonlinear(
                 lambda x: _Leakage.at(program, x).value(),
                 -math.inf,
@@ -176,7 +176,7 @@ def _constraints(program: Program) -> list[Any]:
                 hess=lambda x, price: _Leakage.at(program, x).hessian() * price[0],
             )
         )
-    return found
+    return constraints
 
 
 @dataclass(frozen=True)
@@ -218,11 +218,11 @@ class _Leakage:
         log = np.log1p(self.ratio)
         by_mass = (log - self.ratio) @ self.program.problem.p_x
         flat = np.zeros(self.program.sizes[0])
-        found = (
+        entries = (
             np.concatenate([flat, self.program.parts[0].root * log.ravel(), by_mass])
             / self.program.problem.budget
         )
-        return sparse.csr_array(found[None, :])
+        return sparse.csr_array(entries[None, :])
 
     def hessian(self) -> Any:
         """Return the Hessian [variables, variables], with entries only for D and s."""

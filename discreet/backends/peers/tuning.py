@@ -36,10 +36,10 @@ def native(
     """Return all settings for the solver: every entry of the table by its name, and the caller's
     limits by theirs (`limits`).
     """
-    found: dict[str, Setting] = {
+    settings: dict[str, Setting] = {
         each.name: each.value.of(options.gap, outcomes)
         if isinstance(each.value, ShareOfGap)
         else each.value
         for each in tuning
     }
-    return found | limits(options, iterations, seconds)
+    return settings | limits(options, iterations, seconds)

@@ -70,13 +70,13 @@ class Uno(ProgramSolver[CasadiProgram]):
         for name, value in settings.items():
             # It refuses integers.
             solver.set_option(name, float(value) if name == "time_limit" else value)
-        found = solver.optimize(_model(lowered.model))
+        result = solver.optimize(_model(lowered.model))
         return Ending(
-            f"{found.optimization_status.name} {found.solution_status.name}",
-            found.optimization_status == unopy.OptimizationStatus.TIME_LIMIT,
-            np.asarray(found.primal_solution),
-            np.asarray(found.constraint_dual_solution),
-            int(found.number_iterations),
+            f"{result.optimization_status.name} {result.solution_status.name}",
+            result.optimization_status == unopy.OptimizationStatus.TIME_LIMIT,
+            np.asarray(result.primal_solution),
+            np.asarray(result.constraint_dual_solution),
+            int(result.number_iterations),
         )
 
 

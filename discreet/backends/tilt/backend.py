@@ -120,9 +120,11 @@ class Tilt(Unlifted):
         many = _has_many(problem)
         if (entropic and problem.n == problem.m == 2) or (is_linear(problem) and not many):
             deadline = options.deadline()
-            found = (crossover(problem, *near, precision, deadline=deadline) for near in starts)
+            vertices = (
+                crossover(problem, *duals, precision, deadline=deadline) for duals in starts
+            )
             answers = (
-                Answer(at.columns, at.tilt, at.multipliers) for at in found if at is not None
+                Answer(at.columns, at.tilt, at.multipliers) for at in vertices if at is not None
             )
             return next((Raw("optimal (continued)", answer, 0) for answer in answers), None)
         first = next(iter(starts), None)
@@ -202,9 +204,9 @@ def _in_blocks(
     ended = solve_in_rounds(resolved, precision, limits, start)
     rule = rule_of(resolved, ended, precision, limits)
     if precision.unresolved:
-        columns = ended.found.source.scan.columns
+        columns = ended.result.source.scan.columns
         small = Problem.of_rows(columns[: problem.n], columns[problem.n :], problem.terms)
-        rule = rule.blended(*constant_share(small, ended.found.point.columns))
+        rule = rule.blended(*constant_share(small, ended.result.point.columns))
     return Raw(
         ended.ending.reason,
         _answer(rule, *ended.duals, problem),

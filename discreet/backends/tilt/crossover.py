@@ -84,7 +84,7 @@ def crossover(
             if not active.ties:
                 return None
             vertex = active.vertex()
-            start = vertex.near(deviation)
+            start = vertex.columns_near(deviation)
             if start is None:
                 return None
             # The shares sum to one, so none exceeds one either.
@@ -188,7 +188,7 @@ class _ActiveSet:
         reached = np.concatenate([law.deviation for law in laws], axis=1)
         for _ in range(min(count, _PIVOTS)):
             if self.ties:
-                columns = (vertex := self.vertex()).near(announced)
+                columns = (vertex := self.vertex()).columns_near(announced)
                 reached = announced if columns is None else vertex.deviation(columns)
             missing = announced - reached
             self._enter(-missing / problem.p_x, float((missing * missing / problem.p_x).sum()))

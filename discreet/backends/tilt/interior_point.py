@@ -77,7 +77,7 @@ def solve_interior(
     search = _Progress(model, gap)
     untried = True
     for iteration in count():
-        current = _measured(model, at, law, gap)
+        current = _measure(model, at, law, gap)
         search.note(current)
         if untried and iteration and gap < current.width and _worth_a_try(model, at, current.width):
             untried = False
@@ -271,7 +271,7 @@ def _path(model: Model, at: Iterate) -> Targets:
     return Targets(1.0, at.inner.products * scale)
 
 
-def _measured(model: Model, at: Iterate, law: JointLaw, gap: float) -> _Measured:
+def _measure(model: Model, at: Iterate, law: JointLaw, gap: float) -> _Measured:
     leaked = model.chart.leaked(law)
     products = _outcome_products(model, at)
     error = max(SMALLEST, model.total(np.einsum("bil,bil->bl", model.losses, at.estimator)))

@@ -108,7 +108,7 @@ class System(ABC):
         if matrix.size:  # LAPACK prints a complaint about a system without unknowns
             self._factors, self._pivots, self._singular = dgetrf(self._matrix)
 
-    def _refined(self, right: Array, times: int = 1) -> Array:
+    def _solve_refined(self, right: Array, times: int = 1) -> Array:
         """Return the solution of the last system after this number of refinements."""
         if not right.size:
             return right
@@ -138,7 +138,7 @@ class Perfect(System):
         others = self._order[:-1]
         tilt = np.zeros_like(reduced)
         right = (reduced + self._law.blocks[0].coordinates)[others, 1:]
-        tilt[others, 1:] = self._refined(right.ravel()).reshape(right.shape)
+        tilt[others, 1:] = self._solve_refined(right.ravel()).reshape(right.shape)
         return tilt, replace(self._at.inner, unknowns=tilt[:, 1:].ravel())
 
 
@@ -218,11 +218,11 @@ class _Related(System):
         right[self._pairs] += products / self._at.inner.multipliers
         return right
 
-    def _change(self, found: Array, products: Array) -> Inner:
+    def _change(self, solution: Array, products: Array) -> Inner:
         """Return the change of the chart from the unknowns in the order of the system."""
         at = self._at.inner
         unknowns = np.empty_like(at.unknowns)
-        unknowns[self._numbers] = found[: unknowns.size]
+        unknowns[self._numbers] = solution[: unknowns.size]
         change = replace(at, unknowns=unknowns)
         ahead = products - at.slack * change.multipliers
         return replace(change, slack=ahead / at.multipliers - at.slack)
@@ -275,12 +275,12 @@ class Summed(_Related):
         moved = reduced[self._order[:-1]].ravel()
         right[: moved.size] += moved
         if self._coordinates is None:
-            found = self._refined(right, times=2)
+            solution = self._solve_refined(right, times=2)
         else:
-            found = self._coordinates @ self._refined(right @ self._coordinates, times=2)
-        tilts = found[: self._size].reshape(-1, self._p)
+            solution = self._coordinates @ self._solve_refined(right @ self._coordinates, times=2)
+        tilts = solution[: self._size].reshape(-1, self._p)
         tilts[:-1] += tilts[-1]
-        change = self._change(found, products)
+        change = self._change(solution, products)
         return change.unknowns[: self._size].reshape(reduced.shape), change
 
 
@@ -325,10 +325,10 @@ class Apart(_Related):
         others = self._order[:-1]
         right = self._aim(self._fixed, products)
         laws = reduced[others].ravel()
-        found = self._refined(np.concatenate([right, laws, np.zeros(laws.size)]), times=3)
+        solution = self._solve_refined(np.concatenate([right, laws, np.zeros(laws.size)]), times=3)
         tilt = np.zeros_like(reduced)
-        tilt[others] = found[found.size - laws.size :].reshape(others.size, -1)
-        return tilt, self._change(found, products)
+        tilt[others] = solution[solution.size - laws.size :].reshape(others.size, -1)
+        return tilt, self._change(solution, products)
 
 
 def system_of(model: Model, at: Iterate, law: JointLaw) -> tuple[System, NDArray[np.intp]]:

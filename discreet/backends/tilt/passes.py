@@ -313,10 +313,13 @@ def _draw_outcomes(
     reaches = [np.zeros(0)]
     for start in range(0, margin.size if wanted.draws else 0, _AT_ONCE):
         few = margin[start : start + _AT_ONCE]
-        near = start + np.flatnonzero(few <= SCREENED * wanted.retain)
-        reach = margin[near] * np.modf((places[near] + (chunk.start + 1.0)) * _GOLDEN)[0]
+        places_nearby = start + np.flatnonzero(few <= SCREENED * wanted.retain)
+        reach = (
+            margin[places_nearby]
+            * np.modf((places[places_nearby] + (chunk.start + 1.0)) * _GOLDEN)[0]
+        )
         chosen = np.flatnonzero(reach <= wanted.retain)
-        chosen_places.append(near[chosen])
+        chosen_places.append(places_nearby[chosen])
         reaches.append(reach[chosen])
     drawn = np.concatenate(chosen_places)
     there = places[drawn]
@@ -337,15 +340,15 @@ def compiled_pass(chunk: Chunk, wanted: Pass) -> Scan:
     cells[screened] = strips.sums[0]
     counts[screened] = strips.counts
     total = float(np.trace(cells[screened, n:]) + (wanted.tilt * cells[screened, :n]).sum())
-    near = np.empty(strips.unclear.size, dtype=np.intp)
+    places_nearby = np.empty(strips.unclear.size, dtype=np.intp)
     rows = (*flat(p_xz), *flat(loss))
     in_order = np.array(wanted.tilt, order="C")  # another memory order would be compiled separately
     margins = np.full(strips.unclear.size, math.inf)
     rest, count = _visit(n, m)(
-        strips.unclear, *rows, in_order, wanted.retain, near, cells, counts, margins
+        strips.unclear, *rows, in_order, wanted.retain, places_nearby, cells, counts, margins
     )
     keys = np.flatnonzero(counts)
-    retained = near[:count]
+    retained = places_nearby[:count]
     columns = np.concatenate([p_xz[:, retained], loss[:, retained]])
     return Scan(
         tilt=wanted.tilt,
@@ -373,9 +376,9 @@ def _visit(n: int, m: int) -> Any:
     index = np.uint64
     steps = float(max(1, n - 1))
 
-    def run(places, p_xz, p_step, loss, l_step, tilt, threshold, near, cells, counts, margins):  # type: ignore[no-untyped-def]
+    def run(places, p_xz, p_step, loss, l_step, tilt, threshold, nearest, cells, counts, margins):  # type: ignore[no-untyped-def]
         total = 0.0
-        found = 0
+        count = 0
         for number in range(places.size):
             place = places[number]
             at = index(place)
@@ -398,8 +401,8 @@ def _visit(n: int, m: int) -> Any:
             total += least
             margin = margins[number] = (runner_up - least) / mass
             if margin <= threshold:
-                near[found] = place
-                found += 1
+                nearest[count] = place
+                count += 1
                 continue
             shell = int(np.float64(margin).view(np.int64) >> shift) - bottom
             if shell < ties:
@@ -413,7 +416,7 @@ def _visit(n: int, m: int) -> Any:
                 cells[key, index(j)] += p_xz[index(j * p_step) + at]
             for i in range(m):
                 cells[key, index(n + i)] += loss[index(i * l_step) + at]
-        return total, found
+        return total, count
 
     return jit(run)
 
@@ -427,8 +430,8 @@ def scan(blocks: Blocks, wanted: Pass, *, threads: int = 0, compiled: bool | Non
     wanted = replace(wanted, screen=max(wanted.screen, wanted.retain))
     pays = compiled_pays(blocks.N) if compiled is None else compiled
     work = partial(_visit_chunk, compiled_pass if pays else numpy_pass, wanted)
-    found: Scan = fold(blocks, work, partial(_together, wanted=wanted), threads=threads)
-    return found
+    result: Scan = fold(blocks, work, partial(_join_scans, wanted=wanted), threads=threads)
+    return result
 
 
 def _visit_chunk(chunk_pass: Callable[[Chunk, Pass], Scan], wanted: Pass, chunk: Chunk) -> Scan:
@@ -438,7 +441,7 @@ def _visit_chunk(chunk_pass: Callable[[Chunk, Pass], Scan], wanted: Pass, chunk:
     return replace(part, retained=part.retained + chunk.start, weights=weights)
 
 
-def _together(parts: list[Scan], wanted: Pass) -> Scan:
+def _join_scans(parts: list[Scan], wanted: Pass) -> Scan:
     """Combine scans of consecutive chunks under one threshold that does not retain too many
     outcomes.
     """

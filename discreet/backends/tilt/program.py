@@ -221,7 +221,7 @@ class _Sifting:
     # ----------------------------------------------------------------------------------------------
 
     @property
-    def _few(self) -> bool:
+    def _has_few_outcomes(self) -> bool:
         """True if a program has few outcomes other than the candidates."""
         return self._shared <= _SHARED * self._count
 
@@ -230,7 +230,7 @@ class _Sifting:
         for _ in range(_PROGRAMS):
             if self._is_too_large():
                 return None
-            exact = (self._whole or self._few) and not self._rough
+            exact = (self._whole or self._has_few_outcomes) and not self._rough
             answer = self._solve_restricted(_REFINED if exact else 1)
             if answer is None:
                 if not self._shared:
@@ -315,10 +315,10 @@ class _Sifting:
         self._labels = first_least(answer.losses)
         drawn = small.alone.take(small.place) & (columns.max(axis=0) < 1.0)
         self._held = (columns > 0.0) & (_worst(wasted, _SHARED * self._count) | drawn)
-        if self._few:
+        if self._has_few_outcomes:
             self._count += self._count // 2
         self._shared = _SHARED * max(self._count, number)
-        if self._few:
+        if self._has_few_outcomes:
             fresh = np.where(self._candidates, 0.0, wasted)
             self._candidates |= _worst(fresh, 2 * self._count)
             self._candidates |= self._nearest(self._count)

@@ -119,7 +119,7 @@ class Proof:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class RoundResult:
     """The result of a round.
 
     point   columns on the retained outcomes and cells of `source`, within the budget; feasible
@@ -141,7 +141,7 @@ class Found:
 class Ended:
     """The best result of all rounds, the last pass, and how the rounds ended."""
 
-    found: Found
+    result: RoundResult
     proof: Proof
     ending: Ending
     passes: int
@@ -149,8 +149,8 @@ class Ended:
     @property
     def duals(self) -> tuple[Array, Array]:
         """The feasible tilt and multipliers with the best lower bound."""
-        if self.found.lower >= self.proof.bound:
-            return self.found.point.tilt, self.found.point.multipliers
+        if self.result.lower >= self.proof.bound:
+            return self.result.point.tilt, self.result.point.multipliers
         return self.proof.scan.tilt, self.proof.multipliers
 
 
@@ -173,16 +173,16 @@ def solve_whole(
     precision: Precision,
     gap: float,
     limits: WorkLimits,
-    near: Array | None = None,
+    first_tilt: Array | None = None,
 ) -> tuple[Point, Ending]:
     """Return the optimum of a small problem: by sifting if it is linear, otherwise, or if rounding
     stops sifting, by the interior point with its crossover.
 
-    near: a tilt from which sifting starts. The Bayes rule must exceed the budget.
+    first_tilt: a tilt from which sifting starts. The Bayes rule must exceed the budget.
     """
     sifted: tuple[Point, Ending] | None = None
     if is_linear(problem):
-        start = np.zeros((problem.m, problem.n)) if near is None else near
+        start = np.zeros((problem.m, problem.n)) if first_tilt is None else first_tilt
         sifted = solve_by_sifting(
             problem, start, precision, gap=gap, far=True, deadline=limits.deadline
         )
@@ -230,15 +230,15 @@ class _Rounds:
         first = min(first_retained(problem.n, problem.m), max(500, problem.N // ROUNDS_FROM))
         self._retained = max(first, saving_passes(problem.blocks))
         self._iterations = self._passes = 0
-        self._best: Found | None = None
+        self._best: RoundResult | None = None
 
     def run(self, start: tuple[Array, Array] | None) -> Ended:
         """Run rounds until the bounds meet, or there is no more progress."""
         if start is None:
-            labels, cells = self._labelled()
+            labels, cells = self._scan_labels()
             if bayes_answer(cells, self._precision):
                 return self._slack(labels, cells)
-            proof = self._sampled(labels, cells)
+            proof = self._prove_by_sample(labels, cells)
         else:
             proof = self._prove(*start, math.inf)
         try:
@@ -293,7 +293,7 @@ class _Rounds:
         # Otherwise the next round would repeat this one.
         return (self._again(proof) if proof is solved.source else proof), width, ""
 
-    def _vertex(self, proof: Proof, best: Found) -> Found:
+    def _vertex(self, proof: Proof, best: RoundResult) -> RoundResult:
         """Return the vertex of the last pass, a shorter rule, if it is as good as the best result,
         whose bounds have met.
 
@@ -310,7 +310,7 @@ class _Rounds:
     # -- how good
     # ----------------------------------------------------------------------------------------------
 
-    def _better(self, one: Found, other: Found) -> bool:
+    def _better(self, one: RoundResult, other: RoundResult) -> bool:
         """Return True if the first has a lower error, or is a vertex (a short rule) with an error
         within the gap.
         """
@@ -318,7 +318,7 @@ class _Rounds:
             return one.upper <= other.upper * (1.0 + self._precision.bracket)
         return one.upper < other.upper
 
-    def _ending(self, width: float, solved: Found) -> str:
+    def _ending(self, width: float, solved: RoundResult) -> str:
         if width <= self._precision.bracket:
             return "optimal"
         if self._limits.late:
@@ -326,7 +326,7 @@ class _Rounds:
         # Without cells the small problem was the whole one.
         return "" if solved.source.scan.counts.size else "stalled"
 
-    def _end(self, best: Found, proof: Proof, reason: str) -> Ended:
+    def _end(self, best: RoundResult, proof: Proof, reason: str) -> Ended:
         return Ended(
             best, proof, Ending(reason, self._iterations, _width(best, proof)), self._passes
         )
@@ -334,7 +334,7 @@ class _Rounds:
     # -- the first tilt
     # ----------------------------------------------------------------------------------------------
 
-    def _labelled(self) -> tuple[Scan, Problem]:
+    def _scan_labels(self) -> tuple[Scan, Problem]:
         """Return the pass under a tilt of 0, and the problem of its cells. Each cell contains
         outcomes of one label, so the cells determine the law of the Bayes rule.
         """
@@ -347,10 +347,10 @@ class _Rounds:
     def _slack(self, labels: Scan, cells: Problem) -> Ended:
         """Return the Bayes rule, which keeps the budget."""
         proof = Proof(labels, np.zeros(len(cells.terms)), 0, labels.total)
-        bayes = Found(Point.bayes(cells), True, proof, labels.total, labels.total)
+        bayes = RoundResult(Point.bayes(cells), True, proof, labels.total, labels.total)
         return self._end(bayes, proof, SLACK)
 
-    def _sampled(self, labels: Scan, cells: Problem) -> Proof:
+    def _prove_by_sample(self, labels: Scan, cells: Problem) -> Proof:
         """Return the pass under the tilt of a sample, up to a margin that the sample estimates."""
         problem = self._problem
         count = max(self._retained, min(5 * self._retained, problem.N // 8))
@@ -398,7 +398,9 @@ class _Rounds:
             if distance < proof.scan.threshold:
                 break
             again = distance > _NEARER * proof.scan.threshold
-            better = self._prove(tilt, multipliers, self._expected(proof.scan, tilt), draws=again)
+            better = self._prove(
+                tilt, multipliers, self._margin_to_retain(proof.scan, tilt), draws=again
+            )
             if better.bound <= proof.bound:
                 break
             proof = better
@@ -488,16 +490,16 @@ class _Rounds:
         feasible = feasible_for(tilt, multipliers, self._problem.p_x, terms)
         return feasible or (np.zeros_like(tilt), no_multipliers(terms))
 
-    def _expected(self, found: Scan, tilt: Array) -> float:
+    def _margin_to_retain(self, last_scan: Scan, tilt: Array) -> float:
         """Return a margin that about twice as many outcomes as are to be retained do not exceed;
         retaining too many costs nothing.
         """
-        counts = np.concatenate([np.ones(found.retained.size), found.counts])
-        shells = found.keys % SHELLS
+        counts = np.concatenate([np.ones(last_scan.retained.size), last_scan.counts])
+        shells = last_scan.keys % SHELLS
         reach = np.concatenate(
-            [np.zeros(found.retained.size), shell_top(shells) - shell_top(shells - 1)]
+            [np.zeros(last_scan.retained.size), shell_top(shells) - shell_top(shells - 1)]
         )
-        return wanted_margin(found.columns, counts, tilt, 2.0 * self._retained, reach)
+        return wanted_margin(last_scan.columns, counts, tilt, 2.0 * self._retained, reach)
 
     # -- one round
     # ----------------------------------------------------------------------------------------------
@@ -509,7 +511,7 @@ class _Rounds:
         share = 1.0 - self._precision.vertex if proof.scan.counts.size else 1.0
         return _small(self._problem, proof.scan.columns, [share] * len(self._problem.terms))
 
-    def _cross(self, proof: Proof) -> Found | None:
+    def _cross(self, proof: Proof) -> RoundResult | None:
         """Return the vertex of the small problem closest to the current duals, without an
         iteration; None if there is none.
 
@@ -525,16 +527,16 @@ class _Rounds:
         vertex = crossover(
             small, proof.scan.tilt, proof.multipliers, self._precision, gap=gap, deadline=deadline
         )
-        return None if vertex is None else self._found(small, proof, vertex)
+        return None if vertex is None else self._result_of(small, proof, vertex)
 
-    def _iterate(self, proof: Proof) -> Found:
+    def _iterate(self, proof: Proof) -> RoundResult:
         """Solve the whole small problem, with its vertex."""
         small = self._small(proof)
         point, ending = solve_whole(small, self._precision, self._precision.small, self._limits)
         self._iterations += ending.iterations
-        return self._found(small, proof, point)
+        return self._result_of(small, proof, point)
 
-    def _found(self, small: Problem, proof: Proof, point: Point) -> Found:
+    def _result_of(self, small: Problem, proof: Proof, point: Point) -> RoundResult:
         """Return the point, moved into the budget, with its bracket."""
         point = replace(point, columns=within_budget(small, point.columns))
         tilt, multipliers = self._feasible(point.tilt, point.multipliers)
@@ -542,7 +544,7 @@ class _Rounds:
         lower = self._carry_bound(small, proof, tilt, multipliers)
         vertex = lower > -math.inf and _decides(small, proof.scan.retained.size, point)
         point = replace(point, tilt=tilt, multipliers=multipliers)
-        return Found(point, vertex, proof, upper, lower)
+        return RoundResult(point, vertex, proof, upper, lower)
 
     def _carry_bound(self, small: Problem, proof: Proof, tilt: Array, multipliers: Array) -> float:
         """Return the bound that new duals prove if no outcome in a cell can have changed its
@@ -555,7 +557,7 @@ class _Rounds:
             return -math.inf
         return float((small.loss + tilt @ small.p_xz).min(axis=0).sum()) - self._price(multipliers)
 
-    def _improve(self, proof: Proof, solved: Found) -> Proof:
+    def _improve(self, proof: Proof, solved: RoundResult) -> Proof:
         """Return the proof of the new duals, or the current one if that is at least as good."""
         if -math.inf < solved.lower <= proof.bound:  # known without a pass
             return proof
@@ -565,7 +567,7 @@ class _Rounds:
         better = self._prove(
             solved.point.tilt,
             solved.point.multipliers,
-            self._expected(proof.scan, solved.point.tilt),
+            self._margin_to_retain(proof.scan, solved.point.tilt),
         )
         return better if better.bound > proof.bound else proof
 
@@ -576,7 +578,7 @@ class _Rounds:
         return self._prove(
             proof.scan.tilt,
             proof.multipliers,
-            self._expected(proof.scan, proof.scan.tilt),
+            self._margin_to_retain(proof.scan, proof.scan.tilt),
             screens=False,
         )
 
@@ -629,9 +631,13 @@ def _distance(tilt: Array, other: Array) -> float:
     return float(np.ptp(tilt - other, axis=0).max())
 
 
-def _width(found: Found, proof: Proof) -> float:
+def _width(result: RoundResult, proof: Proof) -> float:
     """Return the width of the bracket relative to its upper end."""
-    return (found.upper - max(found.lower, proof.bound)) / found.upper if found.upper > 0.0 else 0.0
+    return (
+        (result.upper - max(result.lower, proof.bound)) / result.upper
+        if result.upper > 0.0
+        else 0.0
+    )
 
 
 def _decides(small: Problem, retained: int, point: Point) -> bool:

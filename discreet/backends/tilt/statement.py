@@ -29,7 +29,7 @@ from discreet.backends.tilt.passes import (
     scan,
     shell_top,
 )
-from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, Found, WorkLimits, solve_whole
+from discreet.backends.tilt.rounds import MOST_RETAINED, Ended, RoundResult, WorkLimits, solve_whole
 from discreet.numerics.double_double import Array
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.outcome_rules import OutcomeRule
@@ -41,7 +41,7 @@ def rule_of(
     problem: BlockProblem, ended: Ended, precision: Precision, limits: WorkLimits
 ) -> OutcomeRule:
     """Return the rule that represents the result of the rounds."""
-    best = ended.found
+    best = ended.result
     (tilt, _) = ended.duals
     passed = ended.proof.scan
     if best.vertex or not best.source.scan.counts.size:
@@ -71,10 +71,10 @@ def _listing(tilt: Array, passed: Scan, columns: Array) -> OutcomeRule:
     return OutcomeRule(tilt, passed.retained[rule.ties], rule.columns)
 
 
-def _members(problem: BlockProblem, found: Found, tilt: Array) -> OutcomeRule:
+def _members(problem: BlockProblem, result: RoundResult, tilt: Array) -> OutcomeRule:
     """Return the rule that lists the column of every outcome that deviates from the tilt."""
-    source = found.source.scan
-    columns = found.point.columns
+    source = result.source.scan
+    columns = result.point.columns
     count = source.retained.size
     ties = [np.zeros(0, dtype=np.int64)]
     drawn = [np.zeros((problem.m, 0))]

@@ -227,7 +227,7 @@ class Vertex:
             for group, (mass, deviation) in zip(self._groups, sums, strict=True)
         ]
 
-    def near(self, deviation: Array) -> Array | None:
+    def columns_near(self, deviation: Array) -> Array | None:
         """Return columns [m, K] close to the start whose law has approximately this deviation [m,
         n]; None if they are out of range.
 

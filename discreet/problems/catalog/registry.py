@@ -240,8 +240,8 @@ def register(
             for p in inspect.signature(build, follow_wrapped=False).parameters.values()
             if p.kind is p.KEYWORD_ONLY
         ]
-        stated = signature.replace(parameters=[*own, *words], return_annotation="Problem")
-        build.__signature__ = stated  # type: ignore[attr-defined]
+        public_signature = signature.replace(parameters=[*own, *words], return_annotation="Problem")
+        build.__signature__ = public_signature  # type: ignore[attr-defined]
         parameters = tuple(Parameter(p.name, p.default, means[p.name].meaning) for p in own)
         _ENTRIES[name] = Entry(name, family, summary, parameters, extra, build)
         return build
@@ -281,19 +281,19 @@ def _load_installed() -> None:
 def entries() -> tuple[Entry, ...]:
     """Return all entries, family by family."""
     _load_installed()
-    return tuple(sorted(_ENTRIES.values(), key=lambda found: FAMILIES.index(found.family)))
+    return tuple(sorted(_ENTRIES.values(), key=lambda each: FAMILIES.index(each.family)))
 
 
 def entry(name: str) -> Entry:
     """Return the entry of that name; InputError, listing the names, if there is none."""
     _load_installed()
-    found = _ENTRIES.get(name)
-    if found is None:
+    registered = _ENTRIES.get(name)
+    if registered is None:
         names = ", ".join(each.name for each in entries())
         raise InputError(
             f"the catalog has no problem {brief(name)}{nearest(name, _ENTRIES)}; it has: {names}"
         )
-    return found
+    return registered
 
 
 def build(
@@ -313,13 +313,15 @@ def build(
     Bayes rule unless its summary states otherwise. The leakage is that of `measure`, by default
     mutual information. Raises InputError.
     """
-    found = entry(name)
-    known = {p.name: p for p in found.parameters}
+    registered = entry(name)
+    known = {p.name: p for p in registered.parameters}
     values = {}
     for key, value in parameters.items():
         if key not in known:
             listed = (
-                ", ".join(f"{p.name} (default {format_value(p.default)})" for p in found.parameters)
+                ", ".join(
+                    f"{p.name} (default {format_value(p.default)})" for p in registered.parameters
+                )
                 or "none"
             )
             raise InputError(
@@ -327,7 +329,7 @@ def build(
                 f"parameters are: {listed}"
             )
         values[key] = _parse(name, known[key], value) if isinstance(value, str) else value
-    return found.build(
+    return registered.build(
         **values, budget=budget, equivocation=equivocation, fraction=fraction, measure=measure
     )
 

@@ -245,7 +245,7 @@ class CausalProblem(Constrained):
         return self.noncausal.constant_errors
 
     def least(
-        self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
+        self, tilt: Array, multipliers: Array, error: float, numbers: tuple[float, ...] | None
     ) -> tuple[float, ...]:
         """Return the least expected tilted loss by backward induction: minima over each guess, sums
         over each measurement.
@@ -384,7 +384,7 @@ def person_at_home(
     initial = (np.array([away, 1.0 - away])[:, None] * runs).ravel()
     transition = np.repeat((stay[:, :, None] * runs).reshape(2, 4), 2, axis=0)
     high = np.ravel(READING_HIGH)
-    found = CausalProblem.from_chain(
+    problem = CausalProblem.from_chain(
         initial,
         transition,
         np.stack([1.0 - high, high], axis=1),
@@ -394,8 +394,8 @@ def person_at_home(
         public=[0, 1, 0, 1],
         name="person at home",
     )
-    return found.with_budget(
+    return problem.with_budget(
         budget
         if fraction is None
-        else positive(fraction, "fraction", zero=True) * found.bayes_leakage
+        else positive(fraction, "fraction", zero=True) * problem.bayes_leakage
     )

@@ -122,24 +122,26 @@ def sweep(
     most = 60_000
     for _ in range(200):
         labels, slack = _decide(problem, tilted, cells)
-        found = _join_cells(problem, tilted, cells, labels, slack)
+        swept = _join_cells(problem, tilted, cells, labels, slack)
         # a slack below a tenth of the allowance hardly changes the bound
-        enough = max(target, 0.1 * found.allowance)
+        enough = max(target, 0.1 * swept.allowance)
         points = _where_to_split(cells.edges, slack, enough, most - labels.size)
-        stalled = labels.size > most // 8 and found.slack > 0.999 * before
+        stalled = labels.size > most // 8 and swept.slack > 0.999 * before
         late = time.perf_counter() > deadline
-        if found.slack <= enough or not points.size or stalled or late:
+        if swept.slack <= enough or not points.size or stalled or late:
             break
-        before = found.slack
+        before = swept.slack
         cells = cells.split(problem, points)
-    return found
+    return swept
 
 
 def _first_edges(problem: ContinuousProblem) -> Array:
     known = [each.bends for each in problem.components if each.bends is not None]
     points = np.unique(np.concatenate([problem.breakpoints, *known]))
-    beside = np.concatenate([np.nextafter(points, -np.inf), points, np.nextafter(points, np.inf)])
-    return np.unique(np.concatenate([[-np.inf, np.inf], problem.quantiles, beside]))
+    neighbours = np.concatenate(
+        [np.nextafter(points, -np.inf), points, np.nextafter(points, np.inf)]
+    )
+    return np.unique(np.concatenate([[-np.inf, np.inf], problem.quantiles, neighbours]))
 
 
 # Fields of `_Ranges` with an entry for each cell.
@@ -292,8 +294,8 @@ def chord_distances(
 
 def within_a_double(components: Sequence[Component], edges: Array) -> NDArray[np.bool_]:
     """Cells [Q, cells] in which a density may jump between two doubles."""
-    near = np.stack([np.isin(edges, each.rounded) for each in components])
-    return np.asarray(near[:, :-1] | near[:, 1:])
+    rounded = np.stack([np.isin(edges, each.rounded) for each in components])
+    return np.asarray(rounded[:, :-1] | rounded[:, 1:])
 
 
 def _families(problem: ContinuousProblem) -> list[list[int]]:

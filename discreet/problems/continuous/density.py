@@ -138,11 +138,11 @@ class Component:
         """
         values = np.zeros(z.shape)
         finite = np.isfinite(z)
-        found = self._values(self.pdf_, z[finite], "density")
-        unknown = np.isnan(found)
+        densities = self._values(self.pdf_, z[finite], "density")
+        unknown = np.isnan(densities)
         if unknown.any():
-            found = np.where(unknown & self._negligible(z[finite]), 0.0, found)
-        values[finite] = self._check_values(found, z[finite], "density")
+            densities = np.where(unknown & self._negligible(z[finite]), 0.0, densities)
+        values[finite] = self._check_values(densities, z[finite], "density")
         return values
 
     def _negligible(self, z: Array) -> NDArray[np.bool_]:
@@ -242,7 +242,7 @@ def component(entry: Any, what: str) -> Component:
         points = _locate_turning_points(bare, entry)
     bends = getattr(known, "bends", None)
     family = getattr(known, "ratio_family", None)
-    found = replace(
+    prepared = replace(
         bare,
         located=located,
         family=family,
@@ -254,14 +254,14 @@ def component(entry: Any, what: str) -> Component:
         median=0.5 * (float(lower[-1]) + float(higher[-1])),
         entry=entry,
     )
-    _check(found)
-    return found
+    _check(prepared)
+    return prepared
 
 
 def _finite(points: Any) -> Array:
     """The finite points, increasing."""
-    found = np.unique(np.asarray(points, dtype=np.float64))
-    return found[np.isfinite(found)]
+    sorted_points = np.unique(np.asarray(points, dtype=np.float64))
+    return sorted_points[np.isfinite(sorted_points)]
 
 
 def _functions(entry: Any, known: Any, what: str) -> Component:
@@ -285,7 +285,7 @@ def _quantiles(bare: Component, entry: Any, levels: Array) -> tuple[Array, Array
     if hasattr(entry, "ppf") and hasattr(entry, "isf"):
         try:
             with np.errstate(all="ignore"):
-                found = (
+                quantiles = (
                     np.asarray(entry.ppf(levels), dtype=np.float64),
                     np.asarray(entry.isf(levels), dtype=np.float64),
                 )
@@ -293,8 +293,8 @@ def _quantiles(bare: Component, entry: Any, levels: Array) -> tuple[Array, Array
             raise InputError(
                 f"the quantiles of {bare.what} cannot be evaluated: {error}; give one distribution"
             ) from None
-        if all(np.isfinite(each).all() for each in found):
-            return found
+        if all(np.isfinite(each).all() for each in quantiles):
+            return quantiles
     return _bisect_quantiles(bare, levels, 0), _bisect_quantiles(bare, levels, 1)
 
 

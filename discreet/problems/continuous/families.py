@@ -417,8 +417,8 @@ def _truncnorm(member: Member, a: float, b: float) -> tuple[Function, Function, 
         """
         left = unit + low
         right = unit + high
-        near = np.where(left >= 0.0, low, np.maximum(-right, 0.0))
-        aside = np.exp(-0.5 * near * (near + 2.0 * unit)) * _falling(unit + near, width)
+        distance = np.where(left >= 0.0, low, np.maximum(-right, 0.0))
+        aside = np.exp(-0.5 * distance * (distance + 2.0 * unit)) * _falling(unit + distance, width)
         return np.where(
             (left < 0.0) & (right > 0.0),
             _HALF_LINE * (erf(_ROOT * right) - erf(_ROOT * left)),

@@ -143,19 +143,19 @@ class ContinuousProblem(Constrained):
     @property
     def assumes(self) -> tuple[str, ...]:
         """What every certificate of this problem assumes, one sentence each."""
-        every = self.components
+        components = self.components
         of_some = {
             "densities of one stated ratio family have monotone ratios": [
-                c.what for c in every if c.family_stated
+                c.what for c in components if c.family_stated
             ],
             "upper tails without a survival function are accurate to 4e-16 absolute": [
-                c.what for c in every if c.upper_floor
+                c.what for c in components if c.upper_floor
             ],
             "densities are monotone between turning points found numerically": [
-                c.what for c in every if c.located
+                c.what for c in components if c.located
             ],
         }
-        steady = max((each.steady for each in every if each.steady < 1.0), default=None)
+        steady = max((each.steady for each in components if each.steady < 1.0), default=None)
         tails = (
             "cdfs and survival functions v of known families are accurate to the share "
             f"max({steady}, log v / log 1e-300) of that"
@@ -327,7 +327,7 @@ class ContinuousProblem(Constrained):
         return np.asarray(self.losses + tilt @ self.private)
 
     def least(
-        self, tilt: Array, multipliers: Array, error: float, found: tuple[float, ...] | None
+        self, tilt: Array, multipliers: Array, error: float, numbers: tuple[float, ...] | None
     ) -> tuple[float, ...]:
         """The integral of the least tilted loss, bounded from below by certified subdivision.
 
@@ -400,21 +400,21 @@ def _components(
     """The distinct densities, checked, and p(x_j, y_k) × their weight in Z given (x_j, y_k), [n, m,
     Q].
     """
-    found: dict[Any, Component] = {}
+    components: dict[Any, Component] = {}
     terms: list[tuple[int, int, Any, float]] = []
     for j, row in enumerate(distributions):
         for k, entry in enumerate(row):
             what = f"Z given (x[{j}], y[{k}])"
             for weight, part in expand(entry, what):
                 key = _identity(part)
-                if key not in found:
-                    found[key] = component(part, what)
+                if key not in components:
+                    components[key] = component(part, what)
                 terms.append((j, k, key, weight * prior[j, k]))
-    order = {key: q for q, key in enumerate(found)}
-    weights = np.zeros((*prior.shape, len(found)))
+    order = {key: q for q, key in enumerate(components)}
+    weights = np.zeros((*prior.shape, len(components)))
     for j, k, key, weight in terms:
         weights[j, k, order[key]] += weight
-    return tuple(found.values()), weights
+    return tuple(components.values()), weights
 
 
 def _identity(part: Any) -> Any:

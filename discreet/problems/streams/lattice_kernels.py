@@ -117,8 +117,8 @@ def _interval(
             outside = np.where(open_ & ~good, middle, outside)
         return last
 
-    near = np.minimum((left * share).astype(np.int64), left)
-    top = np.where(inside(near), near, np.minimum(near + 1, left))
+    guess = np.minimum((left * share).astype(np.int64), left)
+    top = np.where(inside(guess), guess, np.minimum(guess + 1, left))
     kept = inside(top)
     return np.where(kept, outermost(np.full_like(left, -1)), left + 1), np.where(
         kept, outermost(left + 1) + 1, 0

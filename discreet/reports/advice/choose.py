@@ -160,11 +160,13 @@ def advise(
     refuse_unknown_names(name.partition(":")[0] for name in asked or ())
     peers = peers or asked is not None
     own = _rows(results)
-    every = _reference_observations() if reference is None else tuple(observations_of(reference))
+    observations = (
+        _reference_observations() if reference is None else tuple(observations_of(reference))
+    )
     every_local = observations_of(own, local=True)
-    factor = machine_factor(every, every_local)
+    factor = machine_factor(observations, every_local)
     shipped, local = (
-        [cell for cell in cells if cell.is_about(arrays)] for cells in (every, every_local)
+        [cell for cell in cells if cell.is_about(arrays)] for cells in (observations, every_local)
     )
     features = Features.of_problem(arrays)
     cells = join_observations(shipped, local, factor)

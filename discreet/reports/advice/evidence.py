@@ -138,8 +138,8 @@ class Option:
     @property
     def settings(self) -> dict[str, Any]:
         """Return the settings as a dictionary from name to value."""
-        found: dict[str, Any] = json.loads(self.settings_json)
-        return found
+        of_json: dict[str, Any] = json.loads(self.settings_json)
+        return of_json
 
     @property
     def configuration(self) -> Configuration:
@@ -246,8 +246,8 @@ def observations_of(rows: Iterable[Measurement], *, local: bool = False) -> list
             row.gap_target,
         )
 
-    found = group_by(tried, lambda row: (option(row), row.problem_hash))
-    return [_cell(chosen, repeats, local, control) for (chosen, _), repeats in found.items()]
+    groups = group_by(tried, lambda row: (option(row), row.problem_hash))
+    return [_cell(chosen, repeats, local, control) for (chosen, _), repeats in groups.items()]
 
 
 def join_observations(

@@ -113,9 +113,9 @@ def certainty(cells: Sequence[Observation], features: Features, gap: float) -> C
     distances = features.distances(np.array([cell.features.decades for cell in cells]))
     good: dict[str, float] = {}
     bad: dict[str, float] = {}
-    for cell, near in zip(cells, np.exp(-0.5 * distances**2).tolist(), strict=True):
+    for cell, closeness in zip(cells, np.exp(-0.5 * distances**2).tolist(), strict=True):
         votes = good if cell.succeeds(gap) else bad
-        weight = near if cell.outcome is Status.TIMED_OUT else max(POLICY.far, near)
+        weight = closeness if cell.outcome is Status.TIMED_OUT else max(POLICY.far, closeness)
         votes[cell.group] = max(votes.get(cell.group, 0.0), weight)
     successes = sum(good.values())
     failures = sum(bad.values())
@@ -286,15 +286,15 @@ def prospects(cells: Sequence[Observation], features: Features, gap: float) -> l
     tightest one is asked for `gap`.
     """
     kind = comparable_kind(cells, features)
-    found = group_by(
+    groups = group_by(
         (cell for cell in cells if cell.features.kind == kind), lambda cell: cell.option
     )
     tight = {
         (option.backend, option.settings_json): option.gap
-        for option in sorted(found, key=lambda each: -each.gap)
+        for option in sorted(groups, key=lambda each: -each.gap)
     }
     chosen = []
-    for option, mine in found.items():
+    for option, mine in groups.items():
         if option.gap <= gap:
             chosen.append(_prospect(option, mine, features, gap))
         elif option.gap == tight[option.backend, option.settings_json]:
@@ -312,7 +312,7 @@ def comparable_kind(cells: Iterable[Observation], features: Features) -> str:
     return "constrained" if slack_unmeasured else features.kind
 
 
-def _one_per_label(found: Sequence[Prospect], gap: float) -> list[Prospect]:
+def _one_per_label(candidates: Sequence[Prospect], gap: float) -> list[Prospect]:
     """Keep one option of each backend with settings: the one whose gap is nearest to the default,
     unless the certainty of another is higher by more than `AdvicePolicy.clearly`.
 
@@ -323,7 +323,7 @@ def _one_per_label(found: Sequence[Prospect], gap: float) -> list[Prospect]:
     usual = min(gap, Options().gap)
     best: dict[str, Prospect] = {}
     for each in sorted(
-        found, key=lambda each: (abs(math.log10(each.option.gap / usual)), each.option.gap)
+        candidates, key=lambda each: (abs(math.log10(each.option.gap / usual)), each.option.gap)
     ):
         now = best.get(each.option.label)
         if now is None or each.certainty > now.certainty + POLICY.clearly:
@@ -344,8 +344,9 @@ def _prospect(
     evidence = tuple(_evidence_row(distance, cell, gap) for distance, cell in failed_first[:5])
     remote = ""
     if model.cells and model.remoteness(features) > POLICY.reach:
-        near = model.nearest(features)
-        remote = f"{near.instance} (N = {near.features.outcomes:,}, n·m = {near.features.products})"
+        nearest = model.nearest(features)
+        size = f"N = {nearest.features.outcomes:,}, n·m = {nearest.features.products}"
+        remote = f"{nearest.instance} ({size})"
     return Prospect(
         option,
         sure,

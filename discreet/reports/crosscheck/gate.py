@@ -72,8 +72,8 @@ class Crosscheck:
     def to_dict(self) -> dict[str, Any]:
         """The record for machines."""
         rows = [
-            found.to_dict() | {"instance": key[0], "verification": plain(self.verified.get(key))}
-            for key, found in self.solutions.items()
+            solution.to_dict() | {"instance": key[0], "verification": plain(self.verified.get(key))}
+            for key, solution in self.solutions.items()
         ]
         return {
             "made_by": "discreet crosscheck",
@@ -136,16 +136,16 @@ def run_crosscheck(
             for each, solution in pairs
         }
     opinions = {key: second_opinion(solution, gap) for key, solution in solutions.items()}
-    answering = {name for (_, name), found in solutions.items() if found.certificate is not None}
+    answering = {name for (_, name), answer in solutions.items() if answer.certificate is not None}
     findings = [
         _skipped_finding(name, solutions)
         for name in dict.fromkeys(required)
         if name not in answering
     ]
     for each in selection.instances:
-        own = {name: found for (title, name), found in solutions.items() if title == each.title}
+        own = {name: answer for (title, name), answer in solutions.items() if title == each.title}
         findings += _findings(each, own, {name: opinions[each.title, name][1] for name in own})
-    verified = {key: found for key, (found, _) in opinions.items() if found is not None}
+    verified = {key: answer for key, (answer, _) in opinions.items() if answer is not None}
     return Crosscheck(
         selection, names, solutions, verified, tuple(findings), time.monotonic() - started
     )
@@ -158,7 +158,7 @@ def _served_instances(selection: Selection, name: str) -> list[CheckedInstance]:
 
 def _skipped_finding(name: str, solutions: dict[tuple[str, str], Solution]) -> Finding:
     why = next(
-        (found.message for (_, backend), found in solutions.items() if backend == name),
+        (solution.message for (_, backend), solution in solutions.items() if backend == name),
         "it was given no instance",
     )
     return Finding("skipped", (name,), "", "", f"required backend {name} answered nothing: {why}")
@@ -171,19 +171,19 @@ def _findings(
     contradicts in each.
     """
     judged = {
-        name: found.certificate
-        for name, found in solutions.items()
-        if found.certificate is not None
+        name: solution.certificate
+        for name, solution in solutions.items()
+        if solution.certificate is not None
     }
 
     def finding(kind: str, who: tuple[str, ...], message: str) -> Finding:
         return Finding(kind, who, instance.title, instance.command(who), message)
 
-    found = []
+    findings = []
     for name, solution in solutions.items():
         own = f"{name}, a backend of the project,"
         broken = faults.get(name, [])
-        found += [
+        findings += [
             finding("certificate", (name,), f"certificate of {name} is broken: {each}")
             for each in broken
         ]
@@ -195,32 +195,32 @@ def _findings(
         late = solution.status is Status.TIMED_OUT and solution.message != NOT_BEGUN and reliable
         failed = solution.status is Status.FAILED and name in own_backends() and instance.seeded
         if late or failed:
-            found.append(
+            findings.append(
                 finding("failure", (name,), f"{own} {solution.status.value}: {solution.message}")
             )
         elif name in judged and reliable and not broken:  # of a broken one nothing is known
             wrong = _beyond_its_class(instance, capabilities()[name].method_class, judged[name])
-            found += [
+            findings += [
                 finding("accuracy", (name,), f"{own} is wrong beyond its class of methods: {fault}")
                 for fault in wrong
             ]
-    certified = any(found.status is Status.CERTIFIED for found in solutions.values())
+    certified = any(each.status is Status.CERTIFIED for each in solutions.values())
     if not instance.seeded and not certified:
-        found.append(finding("uncertified", tuple(solutions), "no backend is certified on it"))
+        findings.append(finding("uncertified", tuple(solutions), "no backend is certified on it"))
     for (name, its), (rival, theirs) in combinations(judged.items(), 2):
         if its.excludes(theirs) or theirs.excludes(its):
             first, second = (
                 f"{who} proves [{c.lower!r}, {c.upper!r}]"
                 for who, c in ((name, its), (rival, theirs))
             )
-            found.append(
+            findings.append(
                 finding(
                     "disagreement",
                     (name, rival),
                     f"brackets do not overlap: {first} and {second}",
                 )
             )
-    return found
+    return findings
 
 
 def _kind(instance: CheckedInstance) -> str:
@@ -290,7 +290,7 @@ def write_junit(result: Crosscheck, path: Path) -> None:
         "testsuite", name="discreet crosscheck", time=f"{result.seconds:.3f}"
     )
     failures = skips = 0
-    for (title, backend), found in result.solutions.items():
+    for (title, backend), solution in result.solutions.items():
         case = ElementTree.SubElement(
             suite, "testcase", classname=f"crosscheck.{backend}", name=title
         )
@@ -303,10 +303,10 @@ def write_junit(result: Crosscheck, path: Path) -> None:
             ElementTree.SubElement(
                 case, "failure", message=_legible(mine[0].message)
             ).text = _legible(text)
-        elif found.certificate is None:
+        elif solution.certificate is None:
             skips += 1
             ElementTree.SubElement(
-                case, "skipped", message=_legible(f"{found.status.value}: {found.message}")
+                case, "skipped", message=_legible(f"{solution.status.value}: {solution.message}")
             )
     for finding in (each for each in result.findings if not each.instance):
         failures += 1

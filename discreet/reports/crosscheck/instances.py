@@ -115,9 +115,9 @@ def select(seed: int, size: int) -> Selection:
     rng = np.random.default_rng(seed)
     families, left_out = _usable(rng)
     measures = itertools.cycle(rng.permutation(sorted(OTHERS)).tolist())
-    found: dict[str, CheckedInstance] = {}
+    instances: dict[str, CheckedInstance] = {}
     turn = 0
-    while len(found) < size:
+    while len(instances) < size:
         family = list(families)[turn % len(families)]
         visit = turn // len(families)
         chosen = families[family][visit % len(families[family])]
@@ -125,9 +125,9 @@ def select(seed: int, size: int) -> Selection:
         instance = _instance(
             chosen, regime, rng, next(measures) if regime.startswith("measure") else None
         )
-        found.setdefault(instance.title, instance)
+        instances.setdefault(instance.title, instance)
         turn += 1
-    return Selection(tuple(found.values()), tuple(left_out))
+    return Selection(tuple(instances.values()), tuple(left_out))
 
 
 def _usable(rng: np.random.Generator) -> tuple[dict[str, list[Entry]], list[str]]:
@@ -182,8 +182,8 @@ def _spec(entry: Entry, rng: np.random.Generator) -> str:
     with a drawn seed.
     """
 
-    def draw(found: re.Match[str]) -> str:
-        return str(rng.integers(int(found[1]), int(found[2]) + 1))
+    def draw(interval: re.Match[str]) -> str:
+        return str(rng.integers(int(interval[1]), int(interval[2]) + 1))
 
     typed = [re.sub(r"(\d+)\.\.(\d+)", draw, _SIZES[entry.name])] if entry.name in _SIZES else []
     if any(parameter.name == "seed" for parameter in entry.parameters):

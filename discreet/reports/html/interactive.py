@@ -173,8 +173,8 @@ def page_data(
     page = _Page(pictures.tones(trials(rows)), control)
 
     def seconds(row: Measurement) -> Any:
-        told = numerals.in_words(plain(row.seconds))
-        return told if row.seconds == 0.0 or comparable(row, control) else f"{told} {SHARED}"
+        number = numerals.in_words(plain(row.seconds))
+        return number if row.seconds == 0.0 or comparable(row, control) else f"{number} {SHARED}"
 
     others = {
         "seconds": seconds,
@@ -240,23 +240,23 @@ class _Page:
 
     def view(self, rows: Sequence[Measurement]) -> dict[str, int]:
         """Return the contents of each section for these rows; the columns hold single attempts."""
-        found = statistics_of(rows, self.control)
-        told = {
-            name: numerals.in_words(plain(found[name]))
-            for name in found
+        statistics = statistics_of(rows, self.control)
+        contents = {
+            name: numerals.in_words(plain(statistics[name]))
+            for name in statistics
             if name not in ("leaks", "work_precision")
         }
-        met = found["agreement"]
-        told["agreement"]["said"] = " ".join(
+        met = statistics["agreement"]
+        contents["agreement"]["said"] = " ".join(
             (
                 wording.agreement(met["met"], len(met["against"])),
                 wording.verified(**met["verified"]),
             )
         )
-        told["means"]["noise"] = wording.noise(found["means"]["noise_floor"])
-        for sweep, words in zip(found["sweeps"], told["sweeps"], strict=True):
+        contents["means"]["noise"] = wording.noise(statistics["means"]["noise_floor"])
+        for sweep, words in zip(statistics["sweeps"], contents["sweeps"], strict=True):
             words["figure"] = self.figure(pictures.sweep_figure(sweep, self.tone))
-        told["sweeps"] = [self._content(words) for words in told["sweeps"]]
+        contents["sweeps"] = [self._content(words) for words in contents["sweeps"]]
         for name, at in (
             ("performance", (1.0, 2.0, 10.0, 100.0)),
             ("data", (0.01, 0.1, 1.0, 10.0)),
@@ -266,11 +266,11 @@ class _Page:
                     "contestant": each.contestant,
                     "shares": numerals.in_words([each.share(value) for value in (*at, math.inf)]),
                 }
-                for each in found[name]
+                for each in statistics[name]
             ]
-            figure = self.figure(pictures.profile_figure(name, found[name], self.tone))
-            told[name] = {"at": numerals.in_words(list(at)), "lines": lines, "figure": figure}
-        return {name: self._content(words) for name, words in told.items()}
+            figure = self.figure(pictures.profile_figure(name, statistics[name], self.tone))
+            contents[name] = {"at": numerals.in_words(list(at)), "lines": lines, "figure": figure}
+        return {name: self._content(words) for name, words in contents.items()}
 
     def _content(self, words: Any) -> int:
         return self.contents.setdefault(json.dumps(words), len(self.contents))

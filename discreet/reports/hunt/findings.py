@@ -82,11 +82,11 @@ def resume(folder: Path, quarry: Quarry) -> Progress:
     if not path.exists():
         return Progress()
     try:
-        found = json.loads(read_text(path, _LARGEST))
-        asked = {name: found[name] for name in _request(quarry)}
-        stated = found["candidate"]
+        state = json.loads(read_text(path, _LARGEST))
+        asked = {name: state[name] for name in _request(quarry)}
+        record = state["candidate"]
         known = Progress(
-            **{name: found[name] for name in COUNTS}, best=stated and _candidate(stated)
+            **{name: state[name] for name in COUNTS}, best=record and _candidate(record)
         )
     except (ValueError, KeyError, TypeError) as error:
         raise FileError(
@@ -98,12 +98,12 @@ def resume(folder: Path, quarry: Quarry) -> Progress:
     return known
 
 
-def _candidate(stated: Mapping[str, Any]) -> Candidate:
+def _candidate(record: Mapping[str, Any]) -> Candidate:
     return Candidate(
-        np.array(stated["weights"], dtype=float),
-        np.array(stated["losses"], dtype=float),
-        float(stated["budget"]),
-        measure_of(stated["measure"]),
+        np.array(record["weights"], dtype=float),
+        np.array(record["losses"], dtype=float),
+        float(record["budget"]),
+        measure_of(record["measure"]),
     )
 
 
@@ -209,8 +209,8 @@ def _report(quarry: Quarry, known: Progress, find: Find, title: str, output: str
 def _versions(quarry: Quarry, find: Find) -> str:
     library = library_of(quarry.configuration)
     others = {} if library is None else {library: version_of(library)}
-    found = {**find.solution.versions, **others}
-    return ", ".join(f"{name} {version}" for name, version in found.items())
+    versions = {**find.solution.versions, **others}
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
 def _reproduction(quarry: Quarry, output: str) -> str:

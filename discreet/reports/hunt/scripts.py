@@ -241,8 +241,8 @@ def _stored(array: Any) -> list[Any]:
     """Return an array for JSON; a sparse one as values, rows, columns, shape."""
     if isinstance(array, np.ndarray):
         return list(array.tolist())
-    found = array.tocoo()
-    return [found.data.tolist(), found.row.tolist(), found.col.tolist(), found.shape]
+    entries = array.tocoo()
+    return [entries.data.tolist(), entries.row.tolist(), entries.col.tolist(), entries.shape]
 
 
 def _linear(lowered: Any) -> dict[str, Any]:
@@ -288,7 +288,7 @@ def _pounce(lowered: Any) -> dict[str, Any]:
     return {**standard_form(lowered.model), "options": lowered.options}
 
 
-def _compiled(lowered: Any) -> dict[str, Any]:
+def _conic_data(lowered: Any) -> dict[str, Any]:
     """Return the data that cvxpy passes to the solver of the backend `conic`."""
     data = lowered.model.get_problem_data(solver=lowered.solver.upper())[0]
     dims = data["dims"]
@@ -333,9 +333,9 @@ _RECIPES: Mapping[str, _Recipe] = {
     "clarabel": ("clarabel", "import clarabel", _CLARABEL, _cones),
     "moreau": ("moreau", "import moreau", _MOREAU, _moreau),
     "pounce": ("pounce", "import pounce", _POUNCE, _pounce),
-    "cvxpy clarabel": ("clarabel", "import clarabel", _CLARABEL, _compiled),
-    "cvxpy scs": ("scs", "import scs", _SCS, _compiled),
-    "cvxpy ecos": ("ecos", "import ecos", _ECOS, _compiled),
+    "cvxpy clarabel": ("clarabel", "import clarabel", _CLARABEL, _conic_data),
+    "cvxpy scs": ("scs", "import scs", _SCS, _conic_data),
+    "cvxpy ecos": ("ecos", "import ecos", _ECOS, _conic_data),
 }
 """Backend -> library, its imports, the call of the solver, and the function that makes its data."""
 
@@ -344,5 +344,5 @@ def reproduced(output: str) -> float:
     """Return by how much the answer of a script is wrong, from its output; nan if it printed
     nothing.
     """
-    found = LAST_LINE.search(output)
-    return float(found.group(1)) if found else math.nan
+    match = LAST_LINE.search(output)
+    return float(match.group(1)) if match else math.nan

@@ -52,23 +52,23 @@ class Mean:
     high: float
 
 
-def fitting_shift(found: Iterable[Trial]) -> float:
+def fitting_shift(trials: Iterable[Trial]) -> float:
     """Return the tenth percentile of the successful times in seconds, which shifts every mean of
     this comparison; 0 if no trial succeeded.
     """
-    times = [trial.seconds for trial in found if trial.success]
+    times = [trial.seconds for trial in trials if trial.success]
     return float(np.percentile(times, SHIFT_PERCENTILE)) if times else 0.0
 
 
-def means(found: Sequence[Trial]) -> tuple[Mean, ...]:
+def means(trials: Sequence[Trial]) -> tuple[Mean, ...]:
     """Return each configuration's mean for every penalty, over the tasks it was tried on, and its
     mean over the tasks that all configurations solved.
 
     A failure is charged k times the larger of its time limit, if it has one, and its own seconds.
     """
-    shift = fitting_shift(found)
-    table = by_task(found)
-    names = labels_of(found)
+    shift = fitting_shift(trials)
+    table = by_task(trials)
+    names = labels_of(trials)
     shared = [
         met
         for met in table.values()
@@ -85,21 +85,21 @@ def means(found: Sequence[Trial]) -> tuple[Mean, ...]:
     return tuple(result)
 
 
-def noise_floor(found: Iterable[Trial]) -> float:
+def noise_floor(trials: Iterable[Trial]) -> float:
     """The factor below which a difference of times says nothing: an A/A test on the repeats.
 
     Each trial's repeated timings are split into every other one; the ratio of the two medians would
     be 1 without noise. The floor is the 95th percentile of that ratio over all trials (≥ 1); nan
     without a trial that was repeated.
     """
-    ratios = aa_ratios(found)
+    ratios = aa_ratios(trials)
     return float(np.percentile(ratios, 95.0)) if ratios else math.nan
 
 
-def aa_ratios(found: Iterable[Trial]) -> list[float]:
+def aa_ratios(trials: Iterable[Trial]) -> list[float]:
     """The ratio ≥ 1 of the medians of every other timing, of each success that was repeated."""
     ratios = []
-    for trial in found:
+    for trial in trials:
         times = trial.timings
         if trial.success and len(times) >= 2:
             one = median(times[0::2])

@@ -54,14 +54,14 @@ def agreements(rows: Iterable[Measurement]) -> tuple[Agreement, ...]:
     """Return an `Agreement` for every pair of configurations on every problem that both answered,
     over all repeats and gaps of both.
     """
-    found = group_by(
+    groups = group_by(
         (row for row in rows if row.answered), lambda row: (row.problem_hash, row.instance)
     )
     pairs = (
         _agreement(key[1], *one, *other)
-        for key in sorted(found)
+        for key in sorted(groups)
         for one, other in combinations(
-            sorted(group_by(found[key], lambda row: row.label).items()), 2
+            sorted(group_by(groups[key], lambda row: row.label).items()), 2
         )
     )
     return tuple(pair for pair in pairs if pair is not None)

@@ -142,7 +142,7 @@ def _by_chance(was: Trial, now: Trial) -> bool:
 
 def _of_configurations(pairs: Sequence[TrialPair], noise: float) -> list[Change]:
     timed = group_by((pair for pair in pairs if pair.timed), lambda pair: pair.after.label)
-    found = []
+    changes = []
     for label, own in timed.items():
         factors = [pair.factor for pair in own]
         middle = median(factors)
@@ -152,8 +152,8 @@ def _of_configurations(pairs: Sequence[TrialPair], noise: float) -> list[Change]
         if unlikely and max(middle, 1.0 / middle) > noise:
             kind = "worse" if middle > 1.0 else "better"
             what = f"takes {middle:.2g} times as long, in the median of {len(own)} tasks"
-            found.append(Change(kind, label, "", 0.0, what))
-    return found
+            changes.append(Change(kind, label, "", 0.0, what))
+    return changes
 
 
 def _sign_test(most: int, count: int) -> float:

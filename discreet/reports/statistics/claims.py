@@ -91,8 +91,8 @@ def claim_records(rows: Iterable[Measurement]) -> tuple[ClaimRecord, ...]:
     """Return one record for each solver configuration, sorted by label. Attempts that were not
     tried are left out.
     """
-    found = group_by((row for row in rows if row.status not in NOT_TRIED), lambda row: row.label)
-    return tuple(_record(label, found[label]) for label in sorted(found))
+    groups = group_by((row for row in rows if row.status not in NOT_TRIED), lambda row: row.label)
+    return tuple(_record(label, groups[label]) for label in sorted(groups))
 
 
 def claimed_leaks(rows: Iterable[Measurement]) -> list[Measurement]:
@@ -122,12 +122,12 @@ def failure_groups(rows: Iterable[Measurement]) -> tuple[Failure, ...]:
     """Group every attempt that is not certified by configuration, status and reason; the most
     frequent group comes first.
     """
-    found = group_by(
+    attempts = group_by(
         (row for row in rows if not row.certified),
         lambda row: (row.label, row.status, reason_of(row)),
     )
     groups = [
-        Failure(*key, len(own), min(row.instance for row in own)) for key, own in found.items()
+        Failure(*key, len(own), min(row.instance for row in own)) for key, own in attempts.items()
     ]
     return tuple(
         sorted(

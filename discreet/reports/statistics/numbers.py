@@ -98,15 +98,15 @@ def statistics_of(rows: Sequence[Measurement], control: float | None = None) -> 
               determine it
     """
     control = control_of(rows) if control is None else control
-    found = trials(rows, control)
-    ordered = [row for trial in found for row in trial.rows]
-    clocked = timed(found)
-    floor = noise_floor(found)
+    all_trials = trials(rows, control)
+    ordered = [row for trial in all_trials for row in trial.rows]
+    clocked = timed(all_trials)
+    floor = noise_floor(all_trials)
     claims = claim_records(ordered)
-    kept = [trial for trial in found if trial.kept]
+    kept = [trial for trial in all_trials if trial.kept]
     return {
-        "summary": _summary(ordered, found, claims),
-        "ranking": [rank.record for rank in ranking(found)],
+        "summary": _summary(ordered, all_trials, claims),
+        "ranking": [rank.record for rank in ranking(all_trials)],
         "claims": [plain(record) | {"correct_rate": record.correct_rate} for record in claims],
         "leaks": [
             {"contestant": row.label, "instance": row.instance, "gap": row.gap_target}
@@ -114,7 +114,7 @@ def statistics_of(rows: Sequence[Measurement], control: float | None = None) -> 
             for row in claimed_leaks(ordered)
         ],
         "sweeps": sweeps(
-            [trial for trial in found if trial.timed], floor if math.isfinite(floor) else 1.0
+            [trial for trial in all_trials if trial.timed], floor if math.isfinite(floor) else 1.0
         ),
         "work_precision": [
             {"contestant": trial.label, "instance": trial.task.instance, "asked": trial.task.gap}
@@ -151,13 +151,13 @@ def machine_words(row: Measurement) -> str:
 
 
 def _summary(
-    rows: Sequence[Measurement], found: Sequence[Trial], claims: Sequence[ClaimRecord]
+    rows: Sequence[Measurement], trials: Sequence[Trial], claims: Sequence[ClaimRecord]
 ) -> dict[str, int]:
-    tasks = by_task(found)
+    tasks = by_task(trials)
     return {
         "attempts": len(rows),
-        "trials": sum(trial.tried for trial in found),
-        "contestants": len(labels_of(found)),
+        "trials": sum(trial.tried for trial in trials),
+        "contestants": len(labels_of(trials)),
         "tasks": len(tasks),
         "certified_tasks": sum(
             any(trial.success for trial in met.values()) for met in tasks.values()
@@ -185,16 +185,16 @@ def _precision(kept: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def _agreement(rows: Sequence[Measurement]) -> dict[str, Any]:
-    found = agreements(rows)
+    pairs = agreements(rows)
     return {
         "contestants": sorted({row.label for row in rows if row.answered}),
-        "met": len(found),
+        "met": len(pairs),
         "against": [
             {"case": pair.case, "first": pair.first, "second": pair.second}
-            for pair in found
+            for pair in pairs
             if not pair.agree
         ],
-        "pairs": summarise(found),
+        "pairs": summarise(pairs),
         "verified": {
             "certified": sum(row.certified for row in rows),
             "asked": sum(row.certified and row.contradictions is not None for row in rows),
@@ -225,9 +225,9 @@ def shared_words(rows: Sequence[Measurement], control: float | None = None) -> s
 
 def _origin(rows: Sequence[Measurement], control: float) -> dict[str, Any]:
     others = sorted({row.label for row in rows if row.submitted})
-    beside = shared_words(rows, control)
+    words_on_sharing = shared_words(rows, control)
     return {
-        **({"shared": [beside]} if beside else {}),
+        **({"shared": [words_on_sharing]} if words_on_sharing else {}),
         **({"submitted": [f"{', '.join(others)}: {wording.SUBMITTED}"]} if others else {}),
         "machines": sorted({machine_words(row) for row in rows} - {""}),
         "versions": sorted(

@@ -36,15 +36,15 @@ class Profile:
         return self.shares[place - 1] if place else 0.0
 
 
-def performance_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
+def performance_profiles(trials: Sequence[Trial]) -> tuple[Profile, ...]:
     """Return one profile for each configuration, over every task that any configuration solved;
     `at` holds ratios to the best time, ≥ 1.
     """
-    table = by_task(found)
+    table = by_task(trials)
     best = best_costs(table)
     solved = [task for task in table if math.isfinite(best[task])]
     profiles = []
-    for name in labels_of(found):
+    for name in labels_of(trials):
         ratios = [
             _ratio(table[task][name].cost, best[task]) for task in solved if name in table[task]
         ]
@@ -52,14 +52,14 @@ def performance_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
     return tuple(profiles)
 
 
-def data_profiles(found: Sequence[Trial]) -> tuple[Profile, ...]:
+def data_profiles(trials: Sequence[Trial]) -> tuple[Profile, ...]:
     """Return one profile for each configuration, over every task that any configuration was tried
     on; `at` holds seconds.
     """
-    table = by_task(found)
+    table = by_task(trials)
     return tuple(
         _profile(name, [met[name].cost for met in table.values() if name in met], len(table))
-        for name in labels_of(found)
+        for name in labels_of(trials)
     )
 
 

@@ -58,15 +58,15 @@ class Rank:
         return chosen(self, names) | dict(self.classes)
 
 
-def ranking(found: Sequence[Trial]) -> tuple[Rank, ...]:
+def ranking(trials: Sequence[Trial]) -> tuple[Rank, ...]:
     """A line for each configuration, in the order of tasks solved, wrong claims and seconds."""
-    best = best_costs(by_task(timed(found)))
-    ranks = (_rank(label, found, best) for label in labels_of(found))
+    best = best_costs(by_task(timed(trials)))
+    ranks = (_rank(label, trials, best) for label in labels_of(trials))
     return tuple(sorted(ranks, key=lambda rank: (-rank.solved, rank.wrong, rank.seconds_over_best)))
 
 
-def _rank(label: str, found: Sequence[Trial], best: Mapping[Task, float]) -> Rank:
-    own = [trial for trial in found if trial.tried and trial.label == label]
+def _rank(label: str, trials: Sequence[Trial], best: Mapping[Task, float]) -> Rank:
+    own = [trial for trial in trials if trial.tried and trial.label == label]
     ratios = [
         math.log(trial.seconds / best[trial.task])
         for trial in own

@@ -104,14 +104,16 @@ class SizeSweep:
     crossovers: tuple[Crossover, ...]
 
 
-def series_by_size(found: Iterable[Trial], size: str) -> tuple[CostCurve, ...]:
+def series_by_size(all_trials: Iterable[Trial], size: str) -> tuple[CostCurve, ...]:
     """Return the seconds by size for each configuration; `size` is one of SIZES."""
 
     def place(trial: Trial) -> float:
         return SIZES[size](trial.rows[0]) or 0.0
 
     solved = (
-        trial for trial in found if trial.success and trial.seconds > 0.0 and place(trial) > 0.0
+        trial
+        for trial in all_trials
+        if trial.success and trial.seconds > 0.0 and place(trial) > 0.0
     )
     series = []
     for name, own in sorted(group_by(solved, lambda trial: trial.label).items()):
@@ -156,21 +158,21 @@ def crossovers(all_series: Sequence[CostCurve], noise: float = 1.0) -> tuple[Cro
     A crossing counts only if, at common sizes, the overtaking configuration costs more by a factor
     above `noise` before it, and less by a factor above `noise` after it.
     """
-    found = []
+    crossings = []
     for k, one in enumerate(all_series):
         for other in all_series[k + 1 :]:
-            found += _crossings(one, other, math.log(max(noise, 1.0)))
-    return tuple(found)
+            crossings += _crossings(one, other, math.log(max(noise, 1.0)))
+    return tuple(crossings)
 
 
-def sweeps(found: Sequence[Trial], noise: float = 1.0) -> tuple[SizeSweep, ...]:
+def sweeps(trials: Sequence[Trial], noise: float = 1.0) -> tuple[SizeSweep, ...]:
     """Return every sweep with at least two sizes that any configuration certified. Within each kind
     of size, the sweep with the most sizes comes first.
 
     noise   the ratio of costs that a crossover must exceed
     """
     # Files are different problems.
-    alike = (trial for trial in found if trial.rows[0].entry != "file")
+    alike = (trial for trial in trials if trial.rows[0].entry != "file")
     groups = group_by(
         alike, lambda trial: (trial.rows[0].entry, trial.rows[0].limit, trial.rows[0].gap_target)
     )
@@ -215,13 +217,13 @@ def _crossings(one: CostCurve, other: CostCurve, noise: float) -> list[Crossover
     others = dict(zip(other.sizes, other.costs, strict=True))
     apart = {s: math.log(ones[s]) - math.log(others[s]) for s in sizes}
     clear = [(math.log(s), ratio) for s, ratio in apart.items() if abs(ratio) > noise]
-    found = []
+    crossings = []
     for (x, before), (y, after) in pairwise(clear):
         if before * after < 0.0:
             faster, slower = (one, other) if after < 0.0 else (other, one)
             size = math.exp(x + (y - x) * before / (before - after))
-            found.append(Crossover(faster.contestant, slower.contestant, size))
-    return found
+            crossings.append(Crossover(faster.contestant, slower.contestant, size))
+    return crossings
 
 
 def _above_floor(series: CostCurve) -> tuple[tuple[float, ...], tuple[float, ...]]:

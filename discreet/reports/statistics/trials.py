@@ -34,8 +34,8 @@ def control_of(rows: Sequence[Measurement]) -> float:
     """
     own = [row for row in rows if not row.submitted]
     alone = [row for row in own if not row.shared]
-    found = [seconds for row in alone or own for seconds in row.control_seconds]
-    return median(found) if found else math.nan
+    seconds_alone = [seconds for row in alone or own for seconds in row.control_seconds]
+    return median(seconds_alone) if seconds_alone else math.nan
 
 
 def comparable(row: Measurement, control: float, *, alone: bool = True) -> bool:
@@ -142,28 +142,28 @@ def trials(rows: Iterable[Measurement], control: float | None = None) -> tuple[T
     """
     rows = list(rows)
     control = control_of(rows) if control is None else control
-    found = group_by(
+    groups = group_by(
         rows, lambda row: (Task(row.instance, row.gap_target, row.problem_hash), row.label)
     )
     made = []
-    for task, label in sorted(found):
+    for task, label in sorted(groups):
         own = tuple(
-            sorted(found[task, label], key=lambda row: (row.repeat, row.started, row.seconds))
+            sorted(groups[task, label], key=lambda row: (row.repeat, row.started, row.seconds))
         )
         made.append(Trial(task, label, own, tuple(row for row in own if comparable(row, control))))
     return tuple(made)
 
 
-def timed(found: Iterable[Trial]) -> tuple[Trial, ...]:
+def timed(all_trials: Iterable[Trial]) -> tuple[Trial, ...]:
     """Return the trials of the tasks in which every trial that was tried has a comparable time."""
-    found = tuple(found)
-    untimed = {trial.task for trial in found if trial.tried and not trial.timed}
-    return tuple(trial for trial in found if trial.task not in untimed)
+    all_trials = tuple(all_trials)
+    untimed = {trial.task for trial in all_trials if trial.tried and not trial.timed}
+    return tuple(trial for trial in all_trials if trial.task not in untimed)
 
 
-def labels_of(found: Iterable[Trial]) -> tuple[str, ...]:
+def labels_of(tried_trials: Iterable[Trial]) -> tuple[str, ...]:
     """Return the sorted labels of the configurations that were tried on any task."""
-    return tuple(sorted({trial.label for trial in found if trial.tried}))
+    return tuple(sorted({trial.label for trial in tried_trials if trial.tried}))
 
 
 def best_costs(met: Mapping[Task, Mapping[str, Trial]]) -> dict[Task, float]:
@@ -171,7 +171,7 @@ def best_costs(met: Mapping[Task, Mapping[str, Trial]]) -> dict[Task, float]:
     return {task: min(trial.cost for trial in own.values()) for task, own in met.items()}
 
 
-def by_task(found: Iterable[Trial]) -> dict[Task, dict[str, Trial]]:
+def by_task(all_trials: Iterable[Trial]) -> dict[Task, dict[str, Trial]]:
     """Return a dictionary task → configuration → trial of the trials that were tried."""
-    tried = group_by((trial for trial in found if trial.tried), lambda trial: trial.task)
+    tried = group_by((trial for trial in all_trials if trial.tried), lambda trial: trial.task)
     return {task: {trial.label: trial for trial in own} for task, own in tried.items()}

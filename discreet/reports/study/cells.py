@@ -130,10 +130,9 @@ class Cell:
     @property
     def title(self) -> str:
         """Return the text that names this cell, which `choose` searches."""
-        found = self.instance
-        return (
-            f"{self.configuration.label} on {found.words} {found.budget_word}, {self.profile.name}"
-        )
+        instance = self.instance
+        problem = f"{instance.words} {instance.budget_word}"
+        return f"{self.configuration.label} on {problem}, {self.profile.name}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,13 +209,13 @@ def choose(cells: Sequence[Cell], only: Sequence[str]) -> tuple[Cell, ...]:
     """Return the cells whose title contains all of the words; raise InputError if there are
     none.
     """
-    found = tuple(cell for cell in cells if all(word in cell.title for word in only))
-    if only and not found:
+    chosen = tuple(cell for cell in cells if all(word in cell.title for word in only))
+    if only and not chosen:
         example = f", such as {cells[0].title!r}" if cells else ""
         raise InputError(
             f"no cell has {' and '.join(map(repr, only))} in its title; use words of one{example}"
         )
-    return found
+    return chosen
 
 
 def serves(
@@ -250,8 +249,8 @@ def _skip_reason(
     """
     settings = {**profile.settings.get(each.backend, {}), **each.settings}
     own = able[each.backend].skipped(problem, settings) if each.backend in able else ""
-    told = (reach.refusal(problem) for words, reach in study.reach if each.named_in(words))
-    reason = own or next(filter(None, told), "")
+    refusals = (reach.refusal(problem) for words, reach in study.reach if each.named_in(words))
+    reason = own or next(filter(None, refusals), "")
     return reason and f"{each.label} {reason}"
 
 
@@ -290,8 +289,8 @@ def _build(spec: InstanceSpec) -> Iterator[Instance]:
             )
         return
     name, fixed = notation.read(spec.problem, "problem")
-    found = catalog.entry(name)
-    defaults = {each.name: each.default for each in found.parameters}
+    registered = catalog.entry(name)
+    defaults = {each.name: each.default for each in registered.parameters}
     for values in itertools.product(*spec.grid.values()):
         varied = {
             part.strip(): value
@@ -306,5 +305,11 @@ def _build(spec: InstanceSpec) -> Iterator[Instance]:
         for word in spec.budgets:
             problem = notation.problem(name, parameters, notation.read_budget(word))
             yield Instance(
-                format_label(name, parameters), name, found.family, plain, word, problem, spec.note
+                format_label(name, parameters),
+                name,
+                registered.family,
+                plain,
+                word,
+                problem,
+                spec.note,
             )

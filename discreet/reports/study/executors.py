@@ -373,11 +373,11 @@ class _Job:
     def result(self) -> Any:
         self.over = True
         try:
-            found = self._job.result()
+            value = self._job.result()
         except _import(_Queue).core.utils.UncompletedJobError:
             raise _Lost(f"its job ended without a result (state {self._job.state})") from None
         self.clear()
-        return found
+        return value
 
     def clear(self) -> None:
         paths = self._job.paths

@@ -43,8 +43,8 @@ def _processor() -> str:
         text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
     except OSError:
         return platform.processor() or platform.machine()
-    found = re.search(r"^model name\s*:\s*(.+)$", text, flags=re.MULTILINE)
-    return found.group(1).strip() if found else platform.machine()
+    match = re.search(r"^model name\s*:\s*(.+)$", text, flags=re.MULTILINE)
+    return match.group(1).strip() if match else platform.machine()
 
 
 def _memory_gib() -> float | None:
@@ -68,8 +68,8 @@ def versions(backend: str, settings: Mapping[str, Any], environment: str = "") -
         for value in settings.values()
         if isinstance(value, str) and _is_installed(value, place)
     ]
-    found = {"python": platform.python_version()}
-    return found | {
+    versions_there = {"python": platform.python_version()}
+    return versions_there | {
         name: place.version_of(name)
         for name in dict.fromkeys(("discreet", "numpy", "scipy", *libraries, *named))
     }
@@ -102,8 +102,12 @@ def commit() -> str:
     if not (_ROOT / ".git").exists():
         return ""
     try:
-        found = _git("rev-parse", "HEAD")
-        return f"{found}+changes" if _git("status", "--porcelain", "--", "discreet") else found
+        hash_of_head = _git("rev-parse", "HEAD")
+        return (
+            f"{hash_of_head}+changes"
+            if _git("status", "--porcelain", "--", "discreet")
+            else hash_of_head
+        )
     except (OSError, subprocess.SubprocessError):
         return ""
 

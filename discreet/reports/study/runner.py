@@ -163,18 +163,18 @@ class _Work:
             time.sleep(self.executor.pause)
         for future in done if self.running else ():
             cell = self.running.pop(future)
-            beside = self.beside.pop(future)
+            others = self.beside.pop(future)
             try:
-                found = future.result()
+                outcome = future.result()
             except Exception as error:
                 self._lost(cell, error)
             else:
-                self._keep(cell, found, beside)
+                self._keep(cell, outcome, others)
 
-    def _keep(self, cell: Cell, found: Measurement | DiscreetError, beside: int) -> None:
-        if isinstance(found, DiscreetError):
-            raise found
-        row = replace(found, executor=self.executor.name, cells_at_once=beside)
+    def _keep(self, cell: Cell, outcome: Measurement | DiscreetError, others: int) -> None:
+        if isinstance(outcome, DiscreetError):
+            raise outcome
+        row = replace(outcome, executor=self.executor.name, cells_at_once=others)
         self.store.add(row)
         self.rows[cell.key] = row
         if self.running:
@@ -246,20 +246,20 @@ def _other_versions(cell: Cell) -> str:
     the text is empty if there is none.
     """
     here = versions(cell.configuration.backend, cell.settings, cell.configuration.environment)
-    told = (
+    sentences = (
         f"{platform.node()} has {name} {here.get(name)}, and the study was laid out with {asked}; "
         "install the same there, "
         "since a cell is known by its versions"
         for name, asked in cell.versions.items()
         if here.get(name) != asked
     )
-    return next(told, "")
+    return next(sentences, "")
 
 
 def _failed_row(cell: Cell, message: str, trace: str = "") -> Measurement:
     """Return the row of a cell that has no answer for a reason other than its backend."""
     tried = Attempt(cell.configuration.backend, None, Status.FAILED, message, traceback=trace)
-    return replace(_judge_cell(cell, tried), started=_now())
+    return replace(_judge_cell(cell, tried), started=_time_stamp())
 
 
 def measure(cell: Cell, *, repeat_seconds: float = 0.6) -> Measurement:
@@ -269,14 +269,14 @@ def measure(cell: Cell, *, repeat_seconds: float = 0.6) -> Measurement:
     Raises InputError for a setting with a bad value, FileError if temporary files cannot be made.
     """
     begun = time.perf_counter()
-    started = _now()
+    started = _time_stamp()
     row = _judge_cell(cell, _attempt(cell, repeat_seconds))
     return replace(
         row, started=started, wall_seconds=0.0 if cell.skipped else time.perf_counter() - begun
     )
 
 
-def _now() -> str:
+def _time_stamp() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -161,7 +161,7 @@ def check_study(folder: Path, source: str, *, overwrite: bool = False) -> None:
         finished = any((folder / "cells").glob("*.parquet"))
         check_output(
             path,
-            lambda found: finished or found.read_bytes() == source.encode(),
+            lambda file: finished or file.read_bytes() == source.encode(),
             overwrite=overwrite,
         )
 

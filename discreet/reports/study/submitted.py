@@ -109,7 +109,7 @@ def submissions(study: Study, folder: str | Path) -> tuple[Sequence[Submission],
             f"{str(folder)!r} holds no answers; name them after the exported files, "
             "NAME.txt or NAME.npz"
         )
-    found = dict[str, Path]()
+    path_of = dict[str, Path]()
     for path in paths:
         if path.stem not in known:
             raise FileError(
@@ -117,14 +117,17 @@ def submissions(study: Study, folder: str | Path) -> tuple[Sequence[Submission],
                 f"{study.name!r}{nearest(path.stem, known)}; name it after the "
                 "exported file"
             )
-        if path.stem in found:
+        if path.stem in path_of:
             raise FileError(
-                f"{found[path.stem]} and {path.name} answer the same problem; keep one of them"
+                f"{path_of[path.stem]} and {path.name} answer the same problem; keep one of them"
             )
-        found[path.stem] = path
-    missing = len(known) - len(found)
+        path_of[path.stem] = path
+    missing = len(known) - len(path_of)
     more = [f"{missing} of {len(known)} problems of the study have no answer"] if missing else []
-    return [_read(known[slug], found[slug]) for slug in known if slug in found], [*sentences, *more]
+    return [_read(known[slug], path_of[slug]) for slug in known if slug in path_of], [
+        *sentences,
+        *more,
+    ]
 
 
 def _read(instance: Instance, path: Path) -> Submission:
@@ -184,7 +187,7 @@ def _read_numbers(instance: Instance, path: Path) -> tuple[Answer, float, str]:
 def judge_submissions(
     study: Study,
     program: str,
-    found: Sequence[Submission],
+    submitted: Sequence[Submission],
     keep: Callable[[Measurement], None],
     watch: Watch | None = None,
 ) -> list[Measurement]:
@@ -192,9 +195,9 @@ def judge_submissions(
     to `keep` at once.
     """
     rows = list[Measurement]()
-    for done, each in enumerate(found):
+    for done, each in enumerate(submitted):
         if watch is not None:
-            watch(done, len(found), each.instance.slug)
+            watch(done, len(submitted), each.instance.slug)
         best = isolated.solve_isolated(each.instance.problem, time_limit=study.limits.time_limit)
         for profile in study.profiles:
             rows.append(_row(study, program, each, profile, best))
@@ -203,34 +206,36 @@ def judge_submissions(
 
 
 def _row(
-    study: Study, program: str, found: Submission, profile: AccuracyProfile, best: Solution
+    study: Study, program: str, submission: Submission, profile: AccuracyProfile, best: Solution
 ) -> Measurement:
-    cell = Cell(study.name, found.instance, Configuration(program), profile, 0, study.limits, "")
-    solutions = list(_judge_submission(program, found, profile, best))
+    cell = Cell(
+        study.name, submission.instance, Configuration(program), profile, 0, study.limits, ""
+    )
+    solutions = list(_judge_submission(program, submission, profile, best))
     solution = min(
         solutions, key=lambda each: (each.status is not Status.CERTIFIED, each.relative_gap)
     )
-    row = row_of(cell, _attempt(program, found, found.answer), solution)
+    row = row_of(cell, _attempt(program, submission, submission.answer), solution)
     key = hashlib.sha256(
-        "\n".join((found.instance.problem.digest, program, repr(profile.gap))).encode()
+        "\n".join((submission.instance.problem.digest, program, repr(profile.gap))).encode()
     ).hexdigest()[:16]
-    return replace(row, cell=key, submitted=found.digest, machine={}, wall_seconds=0.0)
+    return replace(row, cell=key, submitted=submission.digest, machine={}, wall_seconds=0.0)
 
 
 def _judge_submission(
-    program: str, found: Submission, profile: AccuracyProfile, best: Solution
+    program: str, submission: Submission, profile: AccuracyProfile, best: Solution
 ) -> Iterable[Solution]:
     """Return the verdicts by the answer's own duals, or duals derived from it, and by the duals of
     our answer.
     """
-    own = (found.answer.tilt, found.answer.multipliers)
+    own = (submission.answer.tilt, submission.answer.multipliers)
     for tilt, multipliers in (own, (best.tilt, best.multipliers)):
-        answer = Answer(found.answer.estimator, tilt, multipliers)
+        answer = Answer(submission.answer.estimator, tilt, multipliers)
         yield conclude(
-            found.instance.problem, _attempt(program, found, answer), Options(profile.gap)
+            submission.instance.problem, _attempt(program, submission, answer), Options(profile.gap)
         )
 
 
-def _attempt(program: str, found: Submission, answer: Answer) -> Attempt:
-    timings = Timings(solve_seconds=found.seconds)
-    return Attempt(program, answer, None, claimed=found.claimed or None, timings=timings)
+def _attempt(program: str, submission: Submission, answer: Answer) -> Attempt:
+    timings = Timings(solve_seconds=submission.seconds)
+    return Attempt(program, answer, None, claimed=submission.claimed or None, timings=timings)
