@@ -230,8 +230,8 @@ def test_a_refined_program_is_solved_without_scaling(load):
 
 @pytest.mark.parametrize("index", [4425, 6350, 9936])
 def test_the_interior_point_does_not_stall_at_a_large_order(index, load):
-    """Tangents of a power of 99 took a step for each factor of e; a predictor that aimed beyond the
-    end kept rare guesses from settling; a tilt at a corner was 1e-6 from one that proves a bound.
+    """Tangents of a power of 99 took a step for each factor of e, and a tilt at a corner was 1e-6
+    from one that proves a bound.
     """
     assert_certified(load("campaigns.rare").rare_value(1, index)[1], "tilt")
 

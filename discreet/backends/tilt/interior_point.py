@@ -5,9 +5,9 @@ Start: columns are inversely proportional to the slacks of the untilted losses, 
 an outcome are equal. The columns are blended with a draw from their law until they keep the budget.
 The tilt is that of the law, and determines the slacks.
 
-Step: Mehrotra's predictor aims at the products of the end. The length of the feasible step shows
-how far the products can fall, and how the mass of each guess will change; log ratios are linearised
-again about those masses. The corrector aims at reachable products with a second-order correction.
+Step: Mehrotra's predictor aims at products of 0. The length of the feasible step shows how far the
+products can fall, and how the mass of each guess will change; log ratios are linearised again about
+those masses. The corrector aims at reachable products with a second-order correction.
 
 Length: outcomes are coupled only by the law and the tilt, so the step is as long as all but a few
 outcomes allow. The columns of those few go as far as they can, and their slacks are raised together
@@ -310,14 +310,13 @@ def _advance(
         # The products, as far as the bracket shows them.
         shown = max(UNIT * total, 2.0 * total - abs(here.width) * here.error)
         costs = _costs(model, at, here.law, _ALLOWED * shown)
-        whole = path.outcomes * len(at.tilt) + float(path.inner.sum())
-        enough = Precision.own_gap * gap * here.error
-        predictor = newton.direction(path.times(enough / whole))
+        predictor = newton.direction(path.times(0.0))
         predicted = min(1.0, _length(model, at, costs, predictor))
         if not model.perfect:
             newton.anticipate(predictor, predicted)
         remaining = (1.0 - predicted) ** 2 * total
-        target = path.times(max(enough, remaining) / whole)
+        whole = path.outcomes * len(at.tilt) + float(path.inner.sum())
+        target = path.times(max(Precision.own_gap * gap * here.error, remaining) / whole)
         share = min(_TO_BOUNDARY[1], max(_TO_BOUNDARY[0], 1.0 - math.sqrt(abs(here.width))))
         most = _most_leaked(model, here.leaked)
         for shortened in range(30):
