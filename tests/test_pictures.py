@@ -1,11 +1,14 @@
 """Every published picture, drawn by the programs in which people open SVG files.
 
-resvg, CairoSVG and Chromium draw. A picture is right if
+resvg, CairoSVG and Chromium draw in the gate. QtSvg and librsvg draw where they are installed
+(`pip install PySide6-Essentials`; librsvg comes with the system). A picture is right if
 its ground is painted, all colours of its shapes are there, and nothing is black for want of a
 colour; and if every program draws what resvg draws.
 """
 
+import ctypes
 import io
+import os
 import re
 import xml.etree.ElementTree as ET
 from functools import cache
@@ -48,7 +51,59 @@ def by_cairosvg(path):
     return on_magenta(cairosvg.svg2png(url=str(path)))
 
 
-PROGRAMS = {"resvg": by_resvg, "cairosvg": by_cairosvg}
+def by_qt(path):
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    gui = pytest.importorskip("PySide6.QtGui", reason="PySide6 is not installed")
+    core = pytest.importorskip("PySide6.QtCore")
+    application = gui.QGuiApplication.instance() or gui.QGuiApplication([])
+    renderer = pytest.importorskip("PySide6.QtSvg").QSvgRenderer(str(path))
+    image = gui.QImage(renderer.defaultSize(), gui.QImage.Format.Format_ARGB32)
+    image.fill(0)
+    painter = gui.QPainter(image)
+    renderer.render(painter)
+    painter.end()
+    buffer = core.QBuffer()
+    image.save(buffer, "PNG")
+    del application
+    return on_magenta(buffer.data().data())
+
+
+class Box(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_double) for name in ("x", "y", "width", "height"))
+
+
+def by_librsvg(path):
+    try:
+        rsvg, cairo = (ctypes.CDLL(name) for name in ("librsvg-2.so.2", "libcairo.so.2"))
+    except OSError:
+        pytest.skip("librsvg is not installed")
+    pointer = ctypes.c_void_p
+    for function, kinds in (
+        (rsvg.rsvg_handle_new_from_file, (ctypes.c_char_p, pointer)),
+        (rsvg.rsvg_handle_render_document, (pointer, pointer, ctypes.POINTER(Box), pointer)),
+        (cairo.cairo_image_surface_create, (ctypes.c_int, ctypes.c_int, ctypes.c_int)),
+        (cairo.cairo_create, (pointer,)),
+        (cairo.cairo_surface_write_to_png_stream, (pointer, pointer, pointer)),
+    ):
+        function.argtypes = kinds
+        function.restype = pointer
+    width, height = size_of(path)
+    surface = cairo.cairo_image_surface_create(0, width, height)
+    handle = rsvg.rsvg_handle_new_from_file(os.fsencode(path), None)
+    box = ctypes.byref(Box(0.0, 0.0, width, height))
+    assert rsvg.rsvg_handle_render_document(handle, cairo.cairo_create(surface), box, None)
+    written = []
+
+    @ctypes.CFUNCTYPE(ctypes.c_int, pointer, ctypes.POINTER(ctypes.c_char), ctypes.c_uint)
+    def keep(_, data, length):
+        written.append(data[:length])
+        return 0
+
+    cairo.cairo_surface_write_to_png_stream(surface, ctypes.cast(keep, pointer), None)
+    return on_magenta(b"".join(written))
+
+
+PROGRAMS = {"resvg": by_resvg, "cairosvg": by_cairosvg, "qt": by_qt, "librsvg": by_librsvg}
 
 
 def by_chromium(browser, path, scheme):
@@ -139,7 +194,7 @@ def test_a_picture_without_a_colour_is_found_out(tmp_path):
     whole = DOCS / "figures" / "one-sensor.svg"
     text = text_of(whole)
     path = tmp_path / "variables.svg"
-    path.write_text(re.sub(r"(fill|stroke):#\w{6}", r"\1:var(--a)", text))
+    path.write_text(re.sub(r"(fill|stroke):#\w{6}", r"\1:var(--a)", text), encoding="utf-8")
     found = " ".join(faults(by_resvg(path), whole))
     assert "ground" in found
     assert "nothing is #0063a6" in found
