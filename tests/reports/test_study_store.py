@@ -11,6 +11,7 @@ from command import files_limited_to
 from measured import measurement
 from refusals import raises_file_error
 
+from discreet import FileError
 from discreet.reports.study.store import Store, query, rows
 
 pytest.importorskip("duckdb")
@@ -50,7 +51,7 @@ def test_a_damaged_file_is_set_aside_with_a_notice_and_the_rest_is_kept(folder, 
             }[damage]
         )
     if damage != "other":
-        with raises_file_error("discreet bench"):
+        with pytest.raises(FileError, match="discreet bench"):
             rows(folder)
     with Store(folder) as store:
         found, notices = store.finished()
@@ -130,13 +131,13 @@ def test_queries_see_the_rows_and_nothing_else(folder, tmp_path):
         ["n", "r"],
         [(4, 3)],
     )
-    with raises_file_error(r"study, cell"):
+    with pytest.raises(FileError, match=r"study, cell"):
         query(folder, "SELECT nothing FROM cells")
     for forbidden in (
         f"COPY cells TO '{tmp_path / 'out.csv'}'",
         f"SELECT * FROM '{folder / 'cells' / KEYS[0]}.parquet'",
     ):
-        with raises_file_error("the query is refused"):
+        with pytest.raises(FileError, match="the query is refused"):
             query(folder, forbidden)
     assert not (tmp_path / "out.csv").exists()
     assert replace(rows(folder)[0], repeat=9).repeat == 9
