@@ -83,7 +83,7 @@ def crossover_row(
     print(f"{name:34s} {ended:5d} {first:5d} {never:5d} {count:5d} of {len(tilts)}", flush=True)
 
 
-def clipped_start(vertex: Vertex, deviation: Any, near: Any = Vertex.near) -> Any:
+def clipped_start(vertex: Vertex, deviation: Any, near: Any = Vertex.columns_near) -> Any:
     """Shares outside [0, 1] at the start are moved inside, so no tie is dropped before the system
     is solved.
     """
@@ -226,7 +226,7 @@ def crossover_rows() -> None:
     unscaled_law = SimpleNamespace(**{**vars(math), "sqrt": lambda share: float(share > 0.0)})
     with replaced(crossing, "math", unscaled_law):
         crossover_row("a law that leaks the budget", paths, tilts)
-    with replaced(Vertex, "near", clipped_start):
+    with replaced(Vertex, "columns_near", clipped_start):
         crossover_row("leaving before a system is solved", paths, tilts)
     for pivots in (2, 4, 16):
         with replaced(crossing, "_PIVOTS", pivots):

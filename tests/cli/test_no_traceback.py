@@ -175,7 +175,7 @@ def test_results_of_asv_that_cannot_be_read_are_refused(text):
         f"reproduce --samples {NINES}": "--samples",
         f"crosscheck --size {10**18}": "give --size 10000 or less",
         f"solve {LONG}.npz": "File name too long",
-        f"solve paper-single --set bins={NINES}": "give an integer",
+        f"solve paper-single --set bins={NINES}": "give a value like its default",
         f"solve paper-single --set {LONG}": "write key=value",
         f"solve paper-single --option {LONG}=1 --backend tilt": "has no setting",
         "solve \udcff.npz": "No such file",

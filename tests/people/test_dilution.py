@@ -99,16 +99,18 @@ def test_no_share_of_one_guess_hides_what_another_says():
 
 
 @pytest.mark.parametrize(
-    "name, budget, draws",
+    "name, budget, draws, most",
     [
-        ("parity-difference", 0.05, 200),
-        ("mutual-information", 0.004, 20),
-        ("local-differential-privacy", 0.2, 10),
-        ("max-lift", 0.1, 10),
+        ("parity-difference", 0.05, 200, 20),
+        ("mutual-information", 0.004, 20, 1),
+        ("local-differential-privacy", 0.2, 10, 0),
+        ("max-lift", 0.1, 10, 0),
     ],
 )
-def test_a_promise_by_dilution_is_broken_no_more_often_than_it_says(name, budget, draws):
-    """Whatever rule is tried: of all tables at most 5 % are given too small a share."""
+def test_a_promise_by_dilution_is_broken_no_more_often_than_it_says(name, budget, draws, most):
+    """Whatever rule is tried: of all tables at most 5 % are given too small a share. The limit of
+    parity is so tight that about 5 % are, and chance makes more than 20 of 200 once in 1,000.
+    """
     measure = measure_of(name)
     rates = np.array([[0.5, 0.35], [0.5, 0.65]])
     shares = np.array([0.6, 0.4])
@@ -122,4 +124,4 @@ def test_a_promise_by_dilution_is_broken_no_more_often_than_it_says(name, budget
         share = evaluation(table, name).dilution(budget, towards).share
         diluted = (1.0 - share) * rates + share * towards[:, None]
         broken += leakage_of(measure, diluted, shares) > budget * (1 + 1e-9)
-    assert broken <= 0.05 * draws
+    assert broken <= most
