@@ -532,17 +532,15 @@ def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, 
     rule without leakage are returned.
     """
     constant = _constant(problem)
-    privates_of_all = _Private.of(problem)
-    proofs = [_flatten_tilt(problem, privates_of_all.above(value)) for value in _FLATTENED]
+    all_private = _Private.of(problem)
+    proofs = [_flatten_tilt(problem, all_private.above(value)) for value in _FLATTENED]
     bound, tilt = max(proofs, key=itemgetter(0))
     if bound >= problem.constant_error * (1.0 - precision.bracket):
         return constant, tilt, "optimal: a constant guess", 0
     layout = _Unknowns.of(problem.tree)
-    clear = privates_of_all.above(_CLEAR)
+    clear = all_private.above(_CLEAR)
     privates = (
-        [privates_of_all, clear]
-        if 0 < len(clear.rows) < len(privates_of_all.rows)
-        else [privates_of_all]
+        [all_private, clear] if 0 < len(clear.rows) < len(all_private.rows) else [all_private]
     )
     solved = [_solve_program(problem, layout, private) for private in privates]
     vertices = [vertex for vertex in solved if vertex is not None]

@@ -224,10 +224,10 @@ class Outcomes:
         with np.errstate(over="ignore", invalid="ignore"):
             # exp(x) − 1 − x with full relative accuracy.
             remainder = np.exp(x) * phi_divergence(np.expm1(-x))
-            of_small = np.log1p(self.by_group(remainder * self.prior))
+            log_mean = np.log1p(self.by_group(remainder * self.prior))
             shifted = np.exp(x - largest[:, self.group])
             far = largest + np.log(self.by_group(shifted * self.prior))
-        return np.where(small, of_small, far)
+        return np.where(small, log_mean, far)
 
     def tilted_costs(self, tilt: Array, law: TiltedLaw) -> Array:
         """Return c_il + Σ_g (f^g_l·t_i^g − ω^g_l cost_i^g) [m, N], which the optimal rule minimises

@@ -154,7 +154,7 @@ class _Eliminated:
             else:
                 cones.append(qics.cones.ClassRelEntr(block.size // 2))
         rows = matrix[form.equations :]
-        of_model: dict[str, object] = {
+        keywords: dict[str, object] = {
             "c": (self.change.T @ form.cost)[:, None],
             "G": sparse.csr_matrix(rows @ self.change),
             "h": (right[form.equations :] - rows @ self.start)[:, None],
@@ -162,9 +162,9 @@ class _Eliminated:
         }
         private = matrix[self._private]
         if private.shape[0]:
-            of_model["A"] = sparse.csr_matrix(private @ self.change)
-            of_model["b"] = np.zeros((private.shape[0], 1))
-        return of_model
+            keywords["A"] = sparse.csr_matrix(private @ self.change)
+            keywords["b"] = np.zeros((private.shape[0], 1))
+        return keywords
 
     @property
     def _private(self) -> slice:

@@ -138,8 +138,8 @@ class Option:
     @property
     def settings(self) -> dict[str, Any]:
         """Return the settings as a dictionary from name to value."""
-        of_json: dict[str, Any] = json.loads(self.settings_json)
-        return of_json
+        values: dict[str, Any] = json.loads(self.settings_json)
+        return values
 
     @property
     def configuration(self) -> Configuration:

@@ -225,9 +225,9 @@ def shared_words(rows: Sequence[Measurement], control: float | None = None) -> s
 
 def _origin(rows: Sequence[Measurement], control: float) -> dict[str, Any]:
     others = sorted({row.label for row in rows if row.submitted})
-    words_on_sharing = shared_words(rows, control)
+    sharing = shared_words(rows, control)
     return {
-        **({"shared": [words_on_sharing]} if words_on_sharing else {}),
+        **({"shared": [sharing]} if sharing else {}),
         **({"submitted": [f"{', '.join(others)}: {wording.SUBMITTED}"]} if others else {}),
         "machines": sorted({machine_words(row) for row in rows} - {""}),
         "versions": sorted(

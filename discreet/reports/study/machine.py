@@ -68,8 +68,8 @@ def versions(backend: str, settings: Mapping[str, Any], environment: str = "") -
         for value in settings.values()
         if isinstance(value, str) and _is_installed(value, place)
     ]
-    versions_there = {"python": platform.python_version()}
-    return versions_there | {
+    own_versions = {"python": platform.python_version()}
+    return own_versions | {
         name: place.version_of(name)
         for name in dict.fromkeys(("discreet", "numpy", "scipy", *libraries, *named))
     }
@@ -102,12 +102,8 @@ def commit() -> str:
     if not (_ROOT / ".git").exists():
         return ""
     try:
-        hash_of_head = _git("rev-parse", "HEAD")
-        return (
-            f"{hash_of_head}+changes"
-            if _git("status", "--porcelain", "--", "discreet")
-            else hash_of_head
-        )
+        head = _git("rev-parse", "HEAD")
+        return f"{head}+changes" if _git("status", "--porcelain", "--", "discreet") else head
     except (OSError, subprocess.SubprocessError):
         return ""
 
