@@ -345,7 +345,7 @@ def _equations(
     mass = np.where(law.mass > 0.0, law.mass, 1.0) / law.mass.sum()
     effect[index, moves.base] = outcomes.excess * (-share / mass[moves.base])[:, None]
     effect[index, moves.towards] = outcomes.excess * (share / mass[moves.towards])[:, None]
-    matrix = effect[:, guesses][:, :, values].reshape(index.size, -1).T
+    matrix = effect[:, guesses][:, :, values].reshape(index.size, guesses.size * values.size).T
     ratio = np.abs(law.ratio_minus_one())
     apart = ratio * (1.0 + 16.0 * UNIT) + law.reach(doubt) + doubt * (1.0 + ratio)
     return matrix, apart[np.ix_(guesses, values)].ravel() * _SPARE

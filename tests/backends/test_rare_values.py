@@ -267,3 +267,9 @@ def test_the_interior_point_solves_what_rounding_stops_in_a_linear_program(load,
     """Tolerances of HiGHS are shares of the largest loss, and these optima are 1e-18 of it."""
     problem = load("campaigns.gains").drawn(1, index)[1]
     assert solve(problem, "tilt").certificate.relative_gap < 1e-6
+
+
+def test_a_group_in_which_no_guess_may_move_is_judged(load):
+    """Budget 0 of a gain about a value of 1e-13: no guess of it tells the two values apart."""
+    drawn = load("campaigns.instances").drawn("rare", 4, 7288)
+    assert_certified(drawn[1], "tilt")
