@@ -327,7 +327,8 @@ class JudgedAnswer:
             feasible = feasible_for(tilt, multipliers, prior, self.terms)
             assert feasible is not None  # feasible for a prior nearby
             # Every least tilted loss falls by at most Σ_j max_i (t_ij − t'_ij) a_jl.
-            lowered = float((tilt - feasible[0]).max(axis=0) @ marginal) + SMALLEST * marginal.size
+            fall = (tilt - feasible[0]).max(axis=0, initial=0.0)  # a gain does not count
+            lowered = float(fall @ marginal) + SMALLEST * marginal.size
             tilt, multipliers = feasible
         parts = (*duals.parts, -(self._unseen() + lowered) * (1.0 + 2.0**-30))
         total = totals[0]
