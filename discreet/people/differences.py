@@ -21,20 +21,22 @@ values maximized over a confidence set for the nuisance parameter, JASA 89 (1994
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.numerics.double_double import Array
+from discreet.numerics.rounding import UNIT
 from discreet.people.region import binomial_limits
 
 _OF_RATE = 0.02  # share of the level for the interval of the first rate
-_FAR = 1e-3  # share of the level with which a count is too far away to be counted
+_FAR = 1e-3  # share of the level below which counts are summed in one term
 _CUTS = 16  # pieces of the interval, and then of each piece that is left
-_LARGEST = 1 << 20  # masses computed at a time
-_TIED = 1e-12  # difference of approximate limits that is rounding
-_CLOSE = 0.01  # of the standard error, to which the limit is found
+_LARGEST = 1 << 20  # most masses that are computed at a time
+_TIED = 1e-12  # approximate limits that differ by less, by rounding, are equal
+_CLOSE = 0.01  # accuracy of the limit, in standard errors
 
 
 def largest_difference(hits: Array, people: Array, level: float) -> float:
@@ -93,7 +95,9 @@ class _Test:
     def __init__(self, hits: Array, people: Array, level: float, ends: tuple[float, float]) -> None:
         self.people, self.other_people = (int(each) for each in people)
         self.quantile = _quantile_above(level)
-        self.level = (1.0 - _OF_RATE) * level
+        # Logarithms of masses are sums of numbers up to N log N, and lose that many units.
+        rounding = 16.0 * UNIT * self.people * math.log(self.people + 1.0)
+        self.level = (1.0 - _OF_RATE) * level * (1.0 - rounding)
         self.first = _likely_counts(self.people, ends, _FAR * level)
         self.needed = self._needed_counts(self.limit(*hits) + _TIED)
         self.second = np.arange(self.needed[0], self.needed[-1] + 1.0)
