@@ -46,7 +46,7 @@ def is_key(text: Any) -> bool:
 
 def find_key(key: Any, file: Any) -> str | None:
     """Return a key: `key` or else the environment variable, as digits or as the path of a file that
-    contains them; else the content of the file `file`, if it exists. Raises ValueError.
+    contains them; else the content of `file`, if it exists. Raises ValueError.
     """
     given = key or os.environ.get(VARIABLE)
     if is_key(given):
