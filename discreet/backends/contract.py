@@ -52,7 +52,7 @@ AnyProblem: TypeAlias = "Problem | BlockProblem | ContinuousProblem | CausalProb
 
 _P_contra = TypeVar("_P_contra", bound="AnyProblem", contravariant=True)
 _Lowered = TypeVar("_Lowered")
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 
 class Regime(Enum):
@@ -328,14 +328,14 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Raw(Generic[_Found]):
+class Raw(Generic[_Result]):
     """The result of a solver: its own status text (never trusted), and a value for `lift`.
 
     passes   passes over the outcomes, if the backend counts them
     """
 
     claimed: str
-    value: _Found
+    value: _Result
     iterations: int | None = None
     passes: int | None = None
 
@@ -368,7 +368,7 @@ class Answer:
 
 
 @runtime_checkable
-class Backend(Protocol[_P_contra, _Lowered, _Found]):
+class Backend(Protocol[_P_contra, _Lowered, _Result]):
     """The contract, with the type of problem, the result of `lower` and the result of `solve` as
     parameters.
 
@@ -381,8 +381,8 @@ class Backend(Protocol[_P_contra, _Lowered, _Found]):
     @property
     def capabilities(self) -> Capabilities: ...
     def lower(self, problem: _P_contra, options: Options) -> _Lowered: ...
-    def solve(self, lowered: _Lowered, options: Options) -> Raw[_Found]: ...
-    def lift(self, raw: Raw[_Found]) -> Answer: ...
+    def solve(self, lowered: _Lowered, options: Options) -> Raw[_Result]: ...
+    def lift(self, raw: Raw[_Result]) -> Answer: ...
 
 
 class Unlifted:
@@ -415,7 +415,7 @@ class Duals(NamedTuple):
 
 
 @runtime_checkable
-class Continuation(Protocol[_Found]):
+class Continuation(Protocol[_Result]):
     """Optional: a backend that solves faster from duals predicted from other budgets of the same
     model (see `sweep`).
 
@@ -426,13 +426,14 @@ class Continuation(Protocol[_Found]):
 
     def continue_from(
         self, problem: Problem, options: Options, starts: Iterable[Duals]
-    ) -> Raw[_Found] | None: ...
-    def lift(self, raw: Raw[_Found]) -> Answer: ...
+    ) -> Raw[_Result] | None: ...
+    def lift(self, raw: Raw[_Result]) -> Answer: ...
 
 
 def refuse_unknown(name: str, able: Capabilities, options: Options) -> None:
     """Raise InputError for a setting that the backend does not have."""
     unknown = sorted(set(options.settings) - set(able.settings))
     if unknown:
-        known = ", ".join(sorted(able.settings)) or "none"
-        raise InputError(f"backend {name} has no setting {brief(unknown[0])}; it knows: {known}")
+        known = ", ".join(sorted(able.settings))
+        remedy = f"its settings are {known}" if known else "it has none"
+        raise InputError(f"backend {name} has no setting {brief(unknown[0])}; {remedy}")

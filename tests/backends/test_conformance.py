@@ -559,7 +559,8 @@ def test_a_time_limit_reaches_the_solver(name):
         ("conic", "tolerance", "tight", "conic: setting tolerance is .*positive"),
         ("highs", "method", "hippo", "method"),
         ("highs", "presolve", "maybe", "presolve"),
-        ("highs", "speed", 3, "speed"),
+        ("highs", "speed", 3, r"speed.*; its settings are .*presolve"),
+        ("blahut-arimoto", "acceleration", "none", "acceleration.*; it has none"),
         ("pyomo", "method", "hippo", r"pyomo: .*method .*'hippo'.*simplex, ipx, hipo, pdlp"),
     ],
 )
