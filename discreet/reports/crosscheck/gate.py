@@ -55,6 +55,13 @@ class Finding:
     command: str
     message: str
 
+    @classmethod
+    def on(
+        cls, instance: CheckedInstance, kind: str, backends: tuple[str, ...], message: str
+    ) -> Finding:
+        """A finding about backends on an instance, with the command that shows it again."""
+        return cls(kind, backends, instance.title, instance.command(backends), message)
+
 
 @dataclass(frozen=True)
 class Crosscheck:
@@ -170,68 +177,66 @@ def _findings(
     """What is wrong with the solutions of an instance, by backend; faults: what `verify`
     contradicts in each.
     """
-    judged = {
-        name: solution.certificate
+    findings = [
+        Finding.on(instance, "certificate", (name,), f"certificate of {name} is broken: {fault}")
+        for name in solutions
+        for fault in faults.get(name, [])
+    ]
+    if instance.seeded:
+        for name, solution in solutions.items():
+            if name in own_backends():
+                broken = bool(faults.get(name))
+                findings += _findings_of_own(instance, name, solution, broken)
+    elif not any(each.status is Status.CERTIFIED for each in solutions.values()):
+        message = "no backend is certified on it"
+        findings.append(Finding.on(instance, "uncertified", tuple(solutions), message))
+    return findings + _disagreements(instance, solutions)
+
+
+def _findings_of_own(
+    instance: CheckedInstance, name: str, solution: Solution, broken: bool
+) -> list[Finding]:
+    """Why a backend of the project fails on a seeded instance: it gives no answer, or one that is
+    less accurate than its class of methods. Nothing is known of the accuracy of a broken
+    certificate.
+    """
+    able = capabilities()[name]
+    reliable = _kind(instance) not in able.unreliable
+    late = solution.status is Status.TIMED_OUT and solution.message != NOT_BEGUN
+    own = f"{name}, a backend of the project,"
+    if solution.status is Status.FAILED or (late and reliable):
+        message = f"{own} {solution.status.value}: {solution.message}"
+        return [Finding.on(instance, "failure", (name,), message)]
+    if solution.certificate is None or broken or not reliable:
+        return []
+    wrong = _beyond_its_class(instance, able.method_class, solution.certificate)
+    message = f"{own} is wrong beyond its class of methods"
+    return [Finding.on(instance, "accuracy", (name,), f"{message}: {fault}") for fault in wrong]
+
+
+def _disagreements(instance: CheckedInstance, solutions: Mapping[str, Solution]) -> list[Finding]:
+    """One finding for each pair of certified brackets that do not overlap."""
+    judged = [
+        (name, solution.certificate)
         for name, solution in solutions.items()
         if solution.certificate is not None
-    }
-
-    def finding(kind: str, who: tuple[str, ...], message: str) -> Finding:
-        return Finding(kind, who, instance.title, instance.command(who), message)
-
+    ]
     findings = []
-    for name, solution in solutions.items():
-        own = f"{name}, a backend of the project,"
-        broken = faults.get(name, [])
-        findings += [
-            finding("certificate", (name,), f"certificate of {name} is broken: {each}")
-            for each in broken
-        ]
-        reliable = (
-            instance.seeded
-            and name in own_backends()
-            and _kind(instance) not in capabilities()[name].unreliable
-        )
-        late = solution.status is Status.TIMED_OUT and solution.message != NOT_BEGUN and reliable
-        failed = solution.status is Status.FAILED and name in own_backends() and instance.seeded
-        if late or failed:
-            findings.append(
-                finding("failure", (name,), f"{own} {solution.status.value}: {solution.message}")
+    for (name, first), (rival, second) in combinations(judged, 2):
+        if first.excludes(second) or second.excludes(first):
+            message = (
+                f"brackets do not overlap: {name} proves [{first.lower!r}, {first.upper!r}] "
+                f"and {rival} proves [{second.lower!r}, {second.upper!r}]"
             )
-        elif name in judged and reliable and not broken:  # of a broken one nothing is known
-            wrong = _beyond_its_class(instance, capabilities()[name].method_class, judged[name])
-            findings += [
-                finding("accuracy", (name,), f"{own} is wrong beyond its class of methods: {fault}")
-                for fault in wrong
-            ]
-    certified = any(each.status is Status.CERTIFIED for each in solutions.values())
-    if not instance.seeded and not certified:
-        findings.append(finding("uncertified", tuple(solutions), "no backend is certified on it"))
-    for (name, its), (rival, theirs) in combinations(judged.items(), 2):
-        if its.excludes(theirs) or theirs.excludes(its):
-            first, second = (
-                f"{who} proves [{c.lower!r}, {c.upper!r}]"
-                for who, c in ((name, its), (rival, theirs))
-            )
-            findings.append(
-                finding(
-                    "disagreement",
-                    (name, rival),
-                    f"brackets do not overlap: {first} and {second}",
-                )
-            )
+            findings.append(Finding.on(instance, "disagreement", (name, rival), message))
     return findings
 
 
 def _kind(instance: CheckedInstance) -> str:
     """The kind of problem, one of `COLUMNS`."""
-    return (
-        "tiny budget"
-        if instance.regime == "tiny"
-        else "degenerate"
-        if instance.family == "adversarial"
-        else "ordinary"
-    )
+    if instance.regime == "tiny":
+        return "tiny budget"
+    return "degenerate" if instance.family == "adversarial" else "ordinary"
 
 
 def _beyond_its_class(
