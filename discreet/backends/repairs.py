@@ -271,10 +271,13 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
 def _keeps_by_plain_sums(problem: Problem, columns: Array) -> bool:
     """Return True if an estimator satisfies all budgets according to plain sums, which are cheap
     but not proven.
+
+    A budget below the rounding errors of plain sums is not satisfied according to them.
     """
     leakages = plain_law(problem, columns).leakages.tolist()
     return all(
-        term.budget.oblivious or 0.0 < leakage <= term.budget.amount
+        term.budget.oblivious
+        or (0.0 < leakage <= term.budget.amount and Precision.resolves(term, problem.p_x))
         for term, leakage in zip(problem.terms, leakages, strict=True)
     )
 
