@@ -128,3 +128,12 @@ def test_plain_sums_do_not_confirm_a_budget_below_their_rounding(masses):
     answer = np.array([[share, 1.0, 0.0, 1.0], [1.0 - share, 0.0, 1.0, 0.0]])
     assert problem.law(answer).leakages[0] > 1e-18
     assert problem.law(within_budget(problem, answer)).ceilings()[0] <= 1e-18
+
+
+@pytest.mark.parametrize("seed", [14, 117])
+def test_an_answer_with_a_guess_that_is_never_made_proves_its_bound(seed, load):
+    """The guess has no slope; a tilt of 0 made it better than the guesses in use."""
+    problem = load("random_problems").edge_problem(seed)
+    answer = ds.solve(problem, backend="tilt").estimator
+    assert (problem.law(answer).mass == 0.0).any()
+    assert ds.certify(problem, answer).certificate.relative_gap <= 1e-9

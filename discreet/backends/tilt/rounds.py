@@ -204,7 +204,7 @@ def solve_whole(
         methods = [sift, iterate]
     elif problem.perfect:
         methods = [iterate, sift]
-    stopped = []
+    stopped: list[tuple[Point, Ending]] = []
     for method in methods:
         result = method()
         if result is None:
