@@ -210,12 +210,17 @@ class Precision:
     @staticmethod
     def resolvable(problem: AnyConstrained) -> AnyConstrained:
         """Return the problem with budget 0 for budgets that cannot be distinguished from 0."""
-        tiny = [_rounding(term, problem.p_x) > _UNRESOLVED for term in problem.terms]
         budgets = [
-            0.0 if is_tiny else term.budget
-            for is_tiny, term in zip(tiny, problem.terms, strict=True)
+            term.budget if Precision.resolves(term, problem.p_x) else 0.0 for term in problem.terms
         ]
         return problem.with_budget(budgets)
+
+    @staticmethod
+    def resolves(term: Term, p_x: Array) -> bool:
+        """Return True if the budget of a constraint can be distinguished from 0, for the prior π
+        [n] of all rows.
+        """
+        return _rounding(term, p_x) <= _UNRESOLVED
 
 
 def _rounding(term: Term, p_x: Array) -> float:

@@ -16,7 +16,7 @@ Source: docs/theory.md, sections 6, 8 and 9.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
@@ -162,48 +162,51 @@ def _uncertain(problem: Problem, columns: Array, law: Law | None = None) -> floa
     return Precision.felt * (max(leaks) + 5.0 * column_error(columns)) if leaks else 0.0
 
 
-def duals_for(problem: Any, answer: Any, seconds: float = math.inf) -> tuple[Array, Any] | None:
-    """Return (tilt [m, n], multiplier) derived from the law of an answer; None for rules on many
-    outcomes, and at budget inf.
+def duals_for(problem: Any, answer: Any, seconds: float = math.inf) -> Iterator[tuple[Array, Any]]:
+    """Yield (tilt [m, n], multiplier) derived from the law of an answer, the quickest first; none
+    for rules on many outcomes, and at budget inf.
 
     The law of a rule for densities is computed on a fine partition. seconds: the time limit of a
     linear program; without time left, only closed forms are used.
     """
     if all(term.budget.oblivious for term in problem.terms):
-        return None
+        return
     if problem.kind is Kind.BLOCKS:
         if not problem.few:
-            return None
+            return
         problem, answer = problem.in_memory(), answer.dense(problem.blocks)
     elif problem.kind is not Kind.ARRAYS:
         if problem.budget == 0.0:
-            return None
+            return
         if problem.kind is Kind.STEPS:
-            return _over_time(problem, answer)
+            yield _over_time(problem, answer)
+            return
         problem, answer = _on_fine_grid(problem, answer)
     elif np.ndim(answer) != 2:
-        return None
+        return
     reduced = reduce(problem, merge=False)
     columns = normalise(np.asarray(answer, dtype=np.float64))
     if reduced.group is not None:
         columns = columns[:, reduced.group >= 0]
-    duals = _duals_of(reduced.problem, columns, seconds)
-    return None if duals is None else (reduced.restore_tilt(duals[0]), duals[1])
+    for tilt, multipliers in _duals_of(reduced.problem, columns, seconds):
+        yield reduced.restore_tilt(tilt), multipliers
 
 
-def _duals_of(problem: Problem, columns: Array, seconds: float) -> tuple[Array, Any] | None:
-    """Return duals derived from the law of an estimator [m, N]; all outcomes and private values
-    have positive probability.
+def _duals_of(problem: Problem, columns: Array, seconds: float) -> Iterator[tuple[Array, Any]]:
+    """Yield duals derived from the law of an estimator [m, N]; all outcomes and private values have
+    positive probability.
+
+    With one multiplier these are its slopes, which are 0 for a guess that is never made, followed
+    by the duals of the linear program, which are not.
     """
     law = problem.law(columns)
     first = problem.terms[0]
-    one_price = len(problem.terms) == 1 and first.priced and first.measure.scope is Scope.TOTAL
-    if not (one_price and first.measure == MUTUAL_INFORMATION):
-        duals = multipliers_of(problem, law, seconds)
-        if duals is not None or not one_price:
-            return duals
-    slopes = [first.measure.slope(group.ratio_minus_one(), group.p_x) for group in law.groups]
-    return duals_along(np.concatenate(slopes, axis=1), problem.p_xz, problem.loss, first.level)
+    if len(problem.terms) == 1 and first.priced and first.measure.scope is Scope.TOTAL:
+        slopes = [first.measure.slope(group.ratio_minus_one(), group.p_x) for group in law.groups]
+        yield duals_along(np.concatenate(slopes, axis=1), problem.p_xz, problem.loss, first.level)
+    duals = multipliers_of(problem, law, seconds)
+    if duals is not None:
+        yield duals
 
 
 def _over_time(problem: CausalProblem, rule: CausalRule) -> tuple[Array, float]:
@@ -271,10 +274,13 @@ def within_budget(problem: Problem, columns: Array, gap: float = 0.0) -> Array:
 def _keeps_by_plain_sums(problem: Problem, columns: Array) -> bool:
     """Return True if an estimator satisfies all budgets according to plain sums, which are cheap
     but not proven.
+
+    A budget below the rounding errors of plain sums is not satisfied according to them.
     """
     leakages = plain_law(problem, columns).leakages.tolist()
     return all(
-        term.budget.oblivious or 0.0 < leakage <= term.budget.amount
+        term.budget.oblivious
+        or (0.0 < leakage <= term.budget.amount and Precision.resolves(term, problem.p_x))
         for term, leakage in zip(problem.terms, leakages, strict=True)
     )
 

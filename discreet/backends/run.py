@@ -303,10 +303,11 @@ def judge_answer(problem: Any, answer: Answer, seconds: float = math.inf) -> Ver
     if blended and (private := private_versions(problem, estimator)):
         ends = (*ends, *private)
         judged = judge.certify(problem, estimator, answer.tilt, answer.multipliers, anchors=ends)
-    if (
-        judged.certificate.relative_gap > Precision.derived
-        and (duals := duals_for(problem, estimator, seconds)) is not None
-    ):
+    derived = duals_for(problem, estimator, seconds)
+    while judged.certificate.relative_gap > Precision.derived:
+        duals = next(derived, None)
+        if duals is None:
+            break
         other = judge.certify(problem, estimator, *duals, anchors=ends)
         judged = max(judged, other, key=lambda verdict: verdict.certificate.lower)
     return judged

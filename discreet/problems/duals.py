@@ -49,15 +49,15 @@ def feasible_for(
 def _feasible_group(
     tilt: Array, multiplier: float, p_x: Array, term: Term
 ) -> tuple[Array, float] | None:
-    """Return feasible duals for one group of rows with the prior π/Σπ. Two more roundings of each
-    π_j change a mean by at most 4 u max |t|.
+    """Return feasible duals for one group of rows with the prior π/Σπ, whose entries are rounded
+    twice more, each by at most u.
     """
     prior = p_x / p_x.sum() if term.measure.conditional else p_x
     feasible = feasible_duals(tilt, multiplier, prior, term.budget.amount, term.measure)
     if feasible is None or not term.measure.conditional:
         return feasible
-    lowered = feasible[0] - 4.0 * UNIT * np.abs(feasible[0]).max(axis=1)[:, None]
-    return lowered * (p_x > 0.0), feasible[1]
+    infeasible = 4.0 * UNIT * change_with_prior(*feasible, prior)
+    return difference_below(feasible[0], infeasible[:, None]) * (p_x > 0.0), feasible[1]
 
 
 def feasible_duals(
@@ -114,7 +114,10 @@ def change_with_prior(tilt: Array, multiplier: float, p_x: Array) -> Array:
         return np.asarray(np.abs(tilt) @ p_x)
     if multiplier == 0.0:
         return np.zeros(len(tilt))
-    return np.asarray(np.abs(multiplier * np.expm1(tilt / multiplier)) @ p_x)
+    with np.errstate(over="ignore"):
+        changes = np.abs(np.expm1(tilt / multiplier)) * p_x
+    # Since Σ_j π_j e^{s_j} ≤ 1, each term is at most 1 where an exponential overflows.
+    return np.asarray(multiplier * np.minimum(changes, 1.0).sum(axis=1))
 
 
 def measure_of_tilts(measure: Measure, budget: float, possible: NDArray[np.bool_]) -> Measure:

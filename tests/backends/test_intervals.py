@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from random_laws import random_joint
 from refusals import raises_input_error
 from scipy import stats
+from solving import assert_certified
 from strategies import seeds
 
 import discreet as ds
@@ -216,9 +217,8 @@ def test_rare_errors_are_certified_though_columns_are_rounded():
     check(ds.solve(ContinuousProblem(laws, prior, 1.1799771426349065e-07)), 1e-9)
 
 
-def test_a_partition_on_which_tilt_stalls_is_solved_as_a_linear_program():
-    """A rare private value at budget 0: the gap was 1.3e-3."""
-    laws = [
+RARE_VALUE = ContinuousProblem(
+    [
         [
             stats.halfcauchy(loc=0.28848417697502915),
             stats.gumbel_l(),
@@ -229,12 +229,60 @@ def test_a_partition_on_which_tilt_stalls_is_solved_as_a_linear_program():
             stats.gumbel_l(loc=0.19146236337814862, scale=0.4071765996261842),
             stats.halfcauchy(loc=0.28644122425886065, scale=0.9050708588136037),
         ],
-    ]
-    prior = [
+    ],
+    [
         [6.326042349702025e-11, 3.143182450276145e-05, 6.413485679058719e-05],
         [6.918842814562967e-07, 0.21530007229705178, 0.7846036690741129],
+    ],
+    0.0,
+)
+RARER_VALUE = ContinuousProblem(
+    [
+        [
+            stats.lomax(4.07, loc=-1.35, scale=4.59),
+            stats.uniform(),
+            stats.lomax(2913.8, loc=-1.226e-6, scale=1.2985),
+        ],
+        [
+            stats.lomax(1134233.0, loc=0.29165),
+            stats.uniform(5.08e-8, 0.69324),
+            stats.lomax(268.02, scale=0.48334),
+        ],
+    ],
+    [[1.67e-12, 1.94e-14, 6.75e-13], [0.291, 0.0885, 0.6205]],
+    0.0,
+)
+
+
+@pytest.mark.parametrize("problem", [RARE_VALUE, RARER_VALUE])
+def test_a_partition_on_which_an_interior_point_stalls_is_solved_as_a_linear_program(problem):
+    """A rare private value at budget 0: the gaps were 1.3e-3 and 6.5e-2."""
+    edges = np.concatenate([[-np.inf], problem.quantiles, [np.inf]])
+    assert_certified(problem.on(np.unique(edges)), "tilt")
+    check(ds.solve(problem), 1e-9)
+
+
+def test_a_guess_that_is_never_made_keeps_its_tilt_at_the_last_digits():
+    """It has no gradient; without a tilt it would be better than the guesses in use. The bracket
+    narrowed to a quarter in each of eight rounds.
+    """
+    laws = [
+        [
+            stats.halfnorm(0.047, 0.592),
+            stats.halfnorm(scale=1.047),
+            stats.halfnorm(-0.025),
+        ],
+        [
+            stats.halfnorm(-1.1, 0.247),
+            stats.halfnorm(0.657),
+            stats.halfnorm(scale=0.774),
+        ],
     ]
-    check(ds.solve(ContinuousProblem(laws, prior, 0.0)), 1e-9)
+    prior = [[1.4e-5, 0.031, 0.182], [3.2e-6, 0.236, 0.551]]
+    prior = np.divide(prior, np.sum(prior))
+    solution = ds.solve(ContinuousProblem(laws, prior, 1.5e-5))
+    check(solution, 1e-9)
+    assert solution.iterations == 1
 
 
 def test_asymmetric_losses_and_more_guesses_than_values():

@@ -273,3 +273,10 @@ def test_a_group_in_which_no_guess_may_move_is_judged(load):
     """Budget 0 of a gain about a value of 1e-13: no guess of it tells the two values apart."""
     drawn = load("campaigns.instances").drawn("rare", 4, 7288)
     assert_certified(drawn[1], "tilt")
+
+
+@pytest.mark.parametrize("index", [3708, 6151])
+def test_a_budget_below_rounding_is_kept(load, index):
+    """Plain sums of an answer to the problem of perfect privacy had confirmed it by chance."""
+    problem = load("campaigns.instances").drawn("underflow", 4, index)[1]
+    assert solve(problem, "tilt").status is not Status.VIOLATED_PRIVACY

@@ -9,11 +9,12 @@ from random_laws import random_joint
 import discreet as ds
 from discreet.backends import run
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import duals_along, private_versions
+from discreet.backends.repairs import duals_along, private_versions, within_budget
 from discreet.judge import certify
 from discreet.measures.law import distance_from_private
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.estimators import normalise
+from discreet.numerics.rounding import UNIT
 
 
 def _small(budget):
@@ -111,3 +112,28 @@ def test_a_step_of_the_projection_that_overflows_is_given_up_without_a_warning()
             ).certificate
             is not None
         )
+
+
+@pytest.mark.parametrize("masses", [(3, 96, 3), (7, 4, 98), (4, 79, 8)])
+def test_plain_sums_do_not_confirm_a_budget_below_their_rounding(masses):
+    """They cancel to less than 1e-18, and the answer leaks up to 3e-17."""
+    first, second, third = np.divide(masses, sum(masses))
+    p_xz = [[first, 1e-40, 0.0, 0.0], [0.0, 0.0, second, third]]
+    loss = [
+        [0.7 * first, 0.0, 0.9 * second, 0.4 * third],
+        [0.5 * first, 0.0, 0.4 * second, 0.9 * third],
+    ]
+    problem = ds.Problem(p_xz, loss, 1e-18, measure="maximal-leakage")
+    share = np.rint(third / (second + third) / UNIT) * UNIT
+    answer = np.array([[share, 1.0, 0.0, 1.0], [1.0 - share, 0.0, 1.0, 0.0]])
+    assert problem.law(answer).leakages[0] > 1e-18
+    assert problem.law(within_budget(problem, answer)).ceilings()[0] <= 1e-18
+
+
+@pytest.mark.parametrize("seed", [14, 117])
+def test_an_answer_with_a_guess_that_is_never_made_proves_its_bound(seed, load):
+    """The guess has no slope; a tilt of 0 made it better than the guesses in use."""
+    problem = load("random_problems").edge_problem(seed)
+    answer = ds.solve(problem, backend="tilt").estimator
+    assert (problem.law(answer).mass == 0.0).any()
+    assert ds.certify(problem, answer).certificate.relative_gap <= 1e-9

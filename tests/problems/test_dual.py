@@ -5,6 +5,7 @@ numbers.
 from fractions import Fraction
 from functools import partial
 from math import inf, nan
+from types import SimpleNamespace
 
 import exactly
 import numpy as np
@@ -19,7 +20,7 @@ from strategies import finite_tilts, problems
 
 from discreet.numerics.rounding import LARGEST_TILT
 from discreet.numerics.tilted_losses import dd_label_doubt, in_order_losses, label_doubt
-from discreet.problems.duals import feasible_duals
+from discreet.problems.duals import feasible_duals, feasible_for
 from discreet.problems.problem import Problem
 
 _MULTIPLIERS = st.one_of(
@@ -80,6 +81,31 @@ def test_a_rare_private_value_costs_the_others_no_digits():
         size = np.abs(repaired[0] / multiplier)
         terms = float((problem.p_x * (np.expm1(size) + size)).sum(axis=1).max())
         assert -256.0 * 2.0**-53 * terms <= float(exactly.support(problem, *repaired)) <= 0.0
+
+
+def test_a_rare_value_of_a_group_costs_the_others_no_digits():
+    """Its tilt is of order μ where those of common values are 1e-9 μ: the rounding of its prior
+    counts by its probability.
+    """
+    for seed in range(40):
+        rng = default_rng(seed)
+        rare = 10.0 ** -rng.uniform(3.0, 60.0)
+        p_x = np.outer([0.4, 0.6], [0.3, 0.7 - rare, rare])
+        joint = p_x[:, :, None] * [0.5, 0.5]
+        problem = Problem(joint, np.ones((2, 2)), 1e-9, measure="conditional-mutual-information")
+        multiplier = 10.0 ** rng.uniform(-3.0, 12.0)
+        size = [1e-9, 1e-9, 10.0 ** rng.uniform(0.0, 1.5)]
+        log_ratio = rng.uniform(-1.0, 1.0, (2, 6)) * np.tile(size, 2)
+        tilt, prices = feasible_for(
+            multiplier * log_ratio, np.array([multiplier]), problem.p_x, problem.terms
+        )
+        for rows in problem.groups:
+            group = SimpleNamespace(p_xz=problem.p_xz[rows])
+            prior = group.p_xz.sum(axis=1) / group.p_xz.sum()
+            reached = np.abs(tilt[:, rows] / multiplier)
+            terms = float((prior * (np.expm1(reached) + reached)).sum(axis=1).max())
+            support = exactly.support(group, tilt[:, rows], prices[0])
+            assert -256.0 * 2.0**-53 * terms <= float(support) <= 0.0
 
 
 @pytest.mark.parametrize("budget", [0.0, 1e-4, 0.02])

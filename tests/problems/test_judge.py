@@ -235,7 +235,7 @@ def test_a_wrong_repair_makes_the_bracket_wide_and_never_wrong(data):
         patch.setattr(
             run,
             "duals_for",
-            lambda *_: (rng.normal(size=(problem.m, problem.n)), float(rng.exponential())),
+            lambda *_: iter([(rng.normal(size=(problem.m, problem.n)), float(rng.exponential()))]),
         )
         patch.setattr(blend, "least_share", somewhere)
         if data.draw(st.booleans()):

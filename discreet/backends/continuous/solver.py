@@ -3,11 +3,10 @@ exact boundaries.
 
 If the plain Bayes rule keeps the budget it is optimal. Otherwise rounds as in docs/theory.md,
 section 17 ("Solving"), until the bracket is within the gap: `tilt` solves the discrete problem of a
-partition, or `highs` where that stalls at budget 0; the boundaries under its tilt (`boundaries`)
-and the middles of cells that randomise become edges; Newton's method on the boundaries (`newton`)
-usually finds the remaining digits at once, and counts only if it narrows the bracket. The bracket
-is the backend's own; the judge certifies the answer. Rounds end when only the accuracy of the
-distribution functions is left.
+partition; the boundaries under its tilt (`boundaries`) and the middles of cells that randomise
+become edges; Newton's method on the boundaries (`newton`) usually finds the remaining digits at
+once, and counts only if it narrows the bracket. The bracket is the backend's own; the judge
+certifies the answer. Rounds end when only the accuracy of the distribution functions is left.
 
 Cannot: measurements in several dimensions (`sampled` brackets those by draws); prove more than the
 stated accuracy of densities and distribution functions allows. At the time limit the subdivision of
@@ -18,7 +17,6 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import suppress
 
 import numpy as np
 
@@ -27,11 +25,9 @@ from discreet.backends.continuous.boundaries import Boundaries, trace
 from discreet.backends.continuous.newton import aim_within, polish
 from discreet.backends.continuous.tidy import cut_draws, tidy_rule
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
-from discreet.backends.highs import Highs
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import within_budget
 from discreet.backends.tilt.backend import Tilt
-from discreet.errors import BackendError
 from discreet.measures.law import distance_from_private
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import normalise
@@ -40,7 +36,6 @@ from discreet.problems.continuous.bound import SweptCells
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.continuous.rule import IntervalRule
 from discreet.problems.duals import change_with_prior, feasible_duals
-from discreet.problems.problem import Problem
 from discreet.problems.roots import midpoints
 
 
@@ -216,8 +211,10 @@ class _Search:
         """Solve on the partition, polish from its boundaries, refine the partition."""
         before = self.width
         partition = self.problem.with_budget(self.aim).on(self.edges)
-        answer = self._solve_partition(partition)
-        assert answer.tilt is not None  # both solvers always state them
+        options = Options(self.precision.small, time_limit=max(self.time_left, 1e-3))
+        answer = ask(Tilt(), partition, options).answer
+        assert answer is not None
+        assert answer.tilt is not None  # `tilt` always states one
         estimator = normalise(matrix(partition, answer.estimator))
         rule = IntervalRule(self.edges, estimator).simplified()
         self.offer_rule(rule)
@@ -231,18 +228,6 @@ class _Search:
             roots = self._polish(boundaries, tilt, multiplier)
         self.edges = refine_partition(self.edges, estimator, roots)
         self.waiting = 0 if self.width < Precision.stalled * before else self.waiting + 1
-
-    def _solve_partition(self, partition: Problem) -> Answer:
-        """The answer of `tilt`; if that stalls at budget 0, that of `highs`, as the problem is a
-        linear program.
-        """
-        options = Options(self.precision.small, time_limit=max(self.time_left, 1e-3))
-        attempt = ask(Tilt(), partition, options)
-        if self.problem.constraint.perfect and attempt.claimed == "stalled":
-            with suppress(BackendError):  # without an answer, or out of time
-                attempt = ask(Highs(), partition, options)
-        assert attempt.answer is not None
-        return attempt.answer
 
     def _polish(self, start: Boundaries, tilt: Array, multiplier: float) -> Array:
         """Offer what Newton's method makes of the boundaries; return the edges to add."""
