@@ -30,12 +30,12 @@ from discreet.backends.registry import (
     require_libraries,
 )
 from discreet.backends.repairs import duals_for, private_versions
-from discreet.backends.solution import Solution, Status, Timings, derive_status
+from discreet.backends.solution import Solution, Status, derive_status
 from discreet.checks import as_list, at_most
 from discreet.errors import Absent, BackendError, InputError, Interrupted, Unsupported
 from discreet.numerics.double_double import Array
 from discreet.problems.certificate import Certificate, Verdict
-from discreet.problems.constraint import each_entry, kind_of
+from discreet.problems.constraint import kind_of
 from discreet.problems.reduction import Reduced
 
 
@@ -89,11 +89,8 @@ def certify(
     Solution contains its repair. Raises InputError for wrong shapes.
     """
     model = open_problem(problem)
-    multipliers = None
-    if multiplier is not None:
-        multipliers = each_entry("multiplier", multiplier, len(model.terms))
     towards = tuple(as_list(anchors, "anchors", "estimators [m, N]", empty=True))
-    given = Attempt("", Answer(answer, tilt, multipliers, towards), None)
+    given = Attempt("", Answer(answer, tilt, multiplier, towards), None)  # type: ignore[arg-type]
     return conclude(model, given, Options(gap), as_given=True)
 
 
@@ -242,7 +239,10 @@ def conclude(
     answer = tried.answer
     if answer is not None:
         started = time.perf_counter()
-        verdict = judge_answer(problem, answer, _seconds_left(options, timings))
+        seconds = math.inf
+        if options.time_limit is not None:
+            seconds = options.time_limit - timings.backend_seconds
+        verdict = judge_answer(problem, answer, seconds)
         timings = replace(timings, certify_seconds=time.perf_counter() - started)
         if options.progress is not None:
             with suppress(KeyboardInterrupt):  # the work is already complete
@@ -261,15 +261,6 @@ def conclude(
         timings,
         tried.versions,
     )
-
-
-def _seconds_left(options: Options, timings: Timings) -> float:
-    """Return the part of the time limit that the backend's own steps have left; inf without a
-    limit.
-    """
-    if options.time_limit is None:
-        return math.inf
-    return options.time_limit - timings.lower_seconds - timings.solve_seconds - timings.lift_seconds
 
 
 def _tolerance(certificate: Certificate) -> str:

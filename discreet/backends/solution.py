@@ -109,6 +109,11 @@ class Timings:
     certify_seconds: float = 0.0
     compile_seconds: float = 0.0
 
+    @property
+    def backend_seconds(self) -> float:
+        """The seconds of the backend's own steps: lower, solve and lift."""
+        return self.lower_seconds + self.solve_seconds + self.lift_seconds
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -415,9 +420,9 @@ class Solution:
                 ),
                 ("leakage", self._leaks.removeprefix("leakage ")),
             ]
-        seconds = self.timings
-        spent = seconds.lower_seconds + seconds.solve_seconds + seconds.lift_seconds
-        facts.append(("seconds", f"{spent:.3g}, and {seconds.certify_seconds:.3g} to certify"))
+        spent = self.timings.backend_seconds
+        judged_in = self.timings.certify_seconds
+        facts.append(("seconds", f"{spent:.3g}, and {judged_in:.3g} to certify"))
         badge = Toned(self.status.value, self.status.tone)
         return card(
             "Solution", self.problem.name, Facts("", facts), f"{self.message}.", badge=badge

@@ -44,10 +44,10 @@ from discreet.numerics.label_strips import compiled_pays
 from discreet.numerics.rounding import SMALLEST, UNIT
 from discreet.numerics.sums import Sums, sums_of_strips, sums_over, totals
 from discreet.numerics.tilted_losses import in_order_losses
-from discreet.problems.duals import feasible_for
+from discreet.problems.duals import feasible_for, no_multipliers
 from discreet.problems.folds import fold
-from discreet.problems.outcomes import Blocks, Chunk
-from discreet.problems.private_rows import NOTHING_PRIVATE, PrivateRows
+from discreet.problems.outcomes import Blocks, Chunk, Kind
+from discreet.problems.private_rows import PrivateRows
 from discreet.problems.rule import EXACT, Rule
 
 if TYPE_CHECKING:
@@ -151,7 +151,6 @@ class JudgedAnswer:
 
     answer, own       the given rule, and its worth
     totals            totals of the outcomes, and error probabilities of the constant guesses
-    blend_doubt       upper bound of the `doubt` of a blend
     blocks            the outcomes, for a rule that does not list their guesses; else None
     """
 
@@ -182,7 +181,9 @@ class JudgedAnswer:
         self._model = model
         self._threads = threads
         self._progress = progress
-        self._compiled = compiled_pays(model.N) if compiled is None else compiled
+        if compiled is None:
+            compiled = model.rows is None and compiled_pays(model.N)
+        self._compiled = compiled
         self._lift = faint_lift(model.p_x)
         self._private = PrivateRows.of(self.terms, model.p_x)
         result = self._pass(rule, self._tilt)
@@ -191,7 +192,11 @@ class JudgedAnswer:
         self.totals = model.totals(result.totals)
         self._plain = self._worth(rule, result)
         self.own = self._ignoring_some(rule)
-        self.blend_doubt = rule.blend_doubt(self._plain.doubt)
+
+    @property
+    def blend_doubt(self) -> float:
+        """Return an upper bound of the `doubt` of a blend."""
+        return self.answer.blend_doubt(self._plain.doubt)
 
     @property
     def blocks(self) -> Blocks | None:
@@ -212,24 +217,19 @@ class JudgedAnswer:
             if self._progress is not None:
                 self._progress(visited, model.N)
 
-        # Errors of the masses would make the cost of perfect privacy uncertain, so moves are
-        # collected only if the masses are exact.
-        exact = rule.inexact(self._discrete) is EXACT
         visit = _Visit(
-            rule.on_outcomes(),
+            rule,
             tilt,
             self._lift,
             self._compiled,
             model.streamed,
-            self._private if exact else NOTHING_PRIVATE,
+            self._private,
             model.p_x,
             model.rows,
         )
-        result: _PassSums
-        if model.rows is None:
-            result = fold(model.blocks, visit, _merge_sums, threads=self._threads, seen=seen)
-        else:  # arrays of one chunk
-            result = visit(next(model.blocks.chunks()))
+        if model.kind is Kind.ARRAYS and model.rows is not None:  # of one chunk
+            return visit(Chunk(0, model.N, lambda: (model.p_xz, model.loss)))
+        result: _PassSums = fold(model.blocks, visit, _merge_sums, threads=self._threads, seen=seen)
         if result.outcomes != model.N:
             raise InputError(
                 f"the blocks hold {result.outcomes} outcomes, but the problem states "
@@ -243,14 +243,13 @@ class JudgedAnswer:
         outcomes.
         """
         self._latest = rule, result.sums
+        inexact = rule.inexact(self._discrete)
+        moves = None
+        if self._private:
+            # Errors of the masses would make the cost of perfect privacy uncertain.
+            moves = result.moves if inexact is EXACT else []
         return worth_of(
-            result.sums,
-            self.totals,
-            self._lift,
-            self.terms,
-            result.moves if self._private else None,
-            rule.inexact(self._discrete),
-            self._private,
+            result.sums, self.totals, self._lift, self.terms, moves, inexact, self._private
         )
 
     def _worth_of(self, rule: Rule) -> Worth:
@@ -304,7 +303,7 @@ class JudgedAnswer:
         problem = self._problem
         error = self.own.error
         if self.answer.explicit:
-            zero = usable_duals(problem, None, None)
+            zero = np.zeros_like(self._tilt), no_multipliers(self.terms)
             yield DualBound(*zero, problem.least(*zero, error, None))
         if self._tilt.any() or not self.answer.explicit:
             least_losses = self._sums.least(self._tilt, self._lift)
@@ -324,12 +323,10 @@ class JudgedAnswer:
         multipliers = duals.multipliers
         lowered = 0.0
         if tilt.any() and not np.array_equal(prior, self._problem.p_x):
-            feasible = feasible_for(tilt, multipliers, prior, self.terms)
-            assert feasible is not None  # feasible for a prior nearby
+            tilt, multipliers = feasible_for(tilt, multipliers, prior, self.terms)
             # Every least tilted loss falls by at most Σ_j max_i (t_ij − t'_ij) a_jl.
-            fall = (tilt - feasible[0]).max(axis=0, initial=0.0)  # a gain does not count
+            fall = (duals.tilt - tilt).max(axis=0, initial=0.0)  # a gain does not count
             lowered = float(fall @ marginal) + SMALLEST * marginal.size
-            tilt, multipliers = feasible
         parts = (*duals.parts, -(self._unseen() + lowered) * (1.0 + 2.0**-30))
         total = totals[0]
         if all(map(math.isfinite, parts)):

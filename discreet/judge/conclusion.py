@@ -101,6 +101,22 @@ class Worth:
         """Return upper bounds of the leakage of the answer under each constraint [C]."""
         return self.law.ceilings(self.doubt + self.change)
 
+    @cached_property
+    def phi_residual(self) -> float:
+        """Return ‖Φ P‖∞ of the answer."""
+        return max(map(phi_residual, self.law.groups))
+
+    def keeps_budgets(self, terms: Sequence[Term]) -> list[bool]:
+        """Return whether the answer is proven to satisfy each budget [C]."""
+        kept = []
+        for number, term in enumerate(terms):
+            if term.budget.perfect:
+                kept.append(is_private(self.within, self.doubt))
+                continue
+            most = PRIVATE_LIMIT if number in self.tied else term.budget.amount
+            kept.append(term.budget.oblivious or bool(self.leakage_ceilings[number] <= most))
+        return kept
+
 
 @dataclass(frozen=True, eq=False)
 class End:
@@ -175,21 +191,18 @@ def worth_of(
             marginal = private.extend_sums(marginal, np.zeros_like(lift))
             groups += [Group(rows, each, True) for rows, each in private.gain_laws(joint, marginal)]
         verdict = privacy(groups, moves, marginal, doubt, accuracy)
-
-    def worth(verdict: Privacy, law: Law) -> Worth:
-        upper = round_up(error + verdict.rise + inexact.loss, sums.column_error, missed)
-        upper *= 1.0 + 2.0 * inexact.relative
-        return Worth(
-            law, error, upper, doubt, verdict.within, verdict.moves, verdict.change, private.tied
-        )
-
-    if private.tied and verdict.within == 0.0:
-        exactly = worth(verdict, private.without_proven(law))
-        if not any(exactly.leakage_ceilings[number] for number in private.tied):
-            return exactly
-        # The moves may let other actions gain, so the leakage of the stored answer is used.
-        verdict = Privacy(verdict.stored)
-    return worth(verdict, law)
+    tied = private.tied
+    if tied and verdict.within == 0.0:
+        unproven = private.without_proven(law)
+        gained = unproven.ceilings(doubt + verdict.change)
+        if gained[list(tied)].any():
+            # The moves may let other actions gain, so the leakage of the stored answer is used.
+            verdict = Privacy(verdict.stored)
+        else:
+            law = unproven
+    upper = round_up(error + verdict.rise + inexact.loss, sums.column_error, missed)
+    upper *= 1.0 + 2.0 * inexact.relative
+    return Worth(law, error, upper, doubt, verdict.within, verdict.moves, verdict.change, tied)
 
 
 def worth_of_guess(column: Array, errors: Array, law: Law) -> Worth:
@@ -229,11 +242,11 @@ def conclude(case: JudgedAnswer) -> Verdict[Any]:
     certificate = Certificate(
         lower=lower,
         upper=upper,
-        phi_residual=_phi_residual(worth),
+        phi_residual=worth.phi_residual,
         private_within=worth.within if private else math.inf,
         blend=share,
         own_error=own.error,
-        own_phi_residual=_phi_residual(own),
+        own_phi_residual=own.phi_residual,
         own_private_within=own.within if private else math.inf,
         kkt=_residuals(case.terms, worth, duals, case.worst_entry(answer, duals.tilt)),
         terms=_term_leakages(case.terms, worth, own),
@@ -245,10 +258,6 @@ def conclude(case: JudgedAnswer) -> Verdict[Any]:
         else np.zeros((2, 0), dtype=np.intp)
     )
     return Verdict(answer.answer, duals.tilt, duals.multipliers, certificate, case.blocks, moved)
-
-
-def _phi_residual(worth: Worth) -> float:
-    return max(map(phi_residual, worth.law.groups))
 
 
 def _of_either_total(lower: float, upper: float, off: float) -> tuple[float, float]:
@@ -268,7 +277,8 @@ def _term_leakages(terms: Sequence[Term], worth: Worth, own: Worth) -> tuple[Ter
     given.
     """
     columns = (worth.law.leakages, worth.leakage_ceilings, own.law.leakages, own.leakage_ceilings)
-    rows = zip(terms, *[column.tolist() for column in columns], strict=True)
+    numbers = [column.tolist() for column in columns]
+    rows = zip(terms, *numbers, own.keeps_budgets(terms), strict=True)
     return tuple(
         [
             TermLeakage(
@@ -278,23 +288,12 @@ def _term_leakages(terms: Sequence[Term], worth: Worth, own: Worth) -> tuple[Ter
                 ceiling,
                 own_leakage,
                 own_ceiling,
-                own_budget_kept=_keeps(number, term, own),
-                perfect=term.budget.perfect,
+                own_budget_kept,
+                term.budget.perfect,
             )
-            for number, (term, leakage, ceiling, own_leakage, own_ceiling) in enumerate(rows)
+            for term, leakage, ceiling, own_leakage, own_ceiling, own_budget_kept in rows
         ]
     )
-
-
-def _keeps(number: int, term: Term, worth: Worth) -> bool:
-    if term.budget.perfect:
-        return is_private(worth.within, worth.doubt)
-    most = PRIVATE_LIMIT if number in worth.tied else term.budget.amount
-    return term.budget.oblivious or bool(worth.leakage_ceilings[number] <= most)
-
-
-def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
-    return all(_keeps(number, term, worth) for number, term in enumerate(terms))
 
 
 def _independent_guesses(case: JudgedAnswer) -> list[End]:
@@ -314,14 +313,14 @@ def _within_budget(case: JudgedAnswer) -> tuple[Rule, Worth, float]:
     """
     own = case.own
     worth = case.own
-    if _keeps_budgets(case.terms, own):
+    if all(own.keeps_budgets(case.terms)):
         return case.answer, own, 0.0
     ends = [*_independent_guesses(case), *case.anchors]
     perfect = asks_privacy(case.terms)
     # A blend that includes any share of this answer is not private.
     if perfect and not is_private(own.within, own.doubt):
         best = min(
-            (end for end in ends if _keeps_budgets(case.terms, end.worth)),
+            (end for end in ends if all(end.worth.keeps_budgets(case.terms))),
             key=lambda end: end.worth.error,
         )
         return *case.blended(1.0, best), max(best.moved, SMALLEST)
@@ -336,7 +335,7 @@ def _within_budget(case: JudgedAnswer) -> tuple[Rule, Worth, float]:
         own.law, own.error, [end.worth for end in ends], budgets, slack, leaked
     ):
         answer, worth = case.blended(share, ends[which])
-        if _keeps_budgets(case.terms, worth):
+        if all(worth.keeps_budgets(case.terms)):
             return answer, worth, max(share, SMALLEST)
     return *case.blended(1.0, ends[0]), 1.0
 
@@ -351,20 +350,17 @@ def usable_duals(
     If the duals cannot be made feasible, return t = 0 with the best μ, which proves the Bayes
     error.
 
-    Raises InputError for a tilt of a wrong shape or with entries that are not real numbers, and if
-    the number of multipliers is not the number of constraints.
+    Raises InputError for a tilt of a wrong shape or with entries that are not real numbers.
     """
-    prices = np.full(len(problem.terms), math.nan)
-    if multipliers is not None:
-        prices = real_numbers("multiplier", multipliers, (len(problem.terms),))
-    feasible = None
-    if tilt is not None:
-        given = real_numbers("tilt", tilt, (problem.m, problem.n))
-        if given.any():
-            feasible = feasible_for(given, prices, problem.p_x, problem.terms)
-    if feasible is None or not feasible[0].any():
-        return np.zeros((problem.m, problem.n)), no_multipliers(problem.terms)
-    return feasible
+    shape = (problem.m, problem.n)
+    given = np.zeros(shape) if tilt is None else real_numbers("tilt", tilt, shape)
+    if given.any():
+        if multipliers is None:
+            multipliers = np.full(len(problem.terms), math.nan)
+        feasible = feasible_for(given, multipliers, problem.p_x, problem.terms)
+        if feasible[0].any():
+            return feasible
+    return np.zeros(shape), no_multipliers(problem.terms)
 
 
 def _bound(terms: Sequence[Term], duals: DualBound, reached: Worth) -> float:

@@ -29,7 +29,7 @@ from discreet.numerics.double_double import (
 )
 from discreet.numerics.estimators import Decisions, column_error
 from discreet.numerics.label_strips import StripSums, strip_sums
-from discreet.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT, sum_doubt
+from discreet.numerics.rounding import LEAST_EXACT, SMALLEST, SUM_ROUNDING, UNIT
 from discreet.numerics.tilted_losses import (
     dd_label_doubt,
     in_order_losses,
@@ -119,6 +119,17 @@ class Sums:
             for part in (*exact_product(t, u), t * rest)
         ]
         return (*parts, float(self.loss[0]), float(self.loss[1]), -lost, -2.0 * self.doubt * size)
+
+
+def sum_doubt(outcomes: int, entries: int) -> float:
+    """Return an upper bound of the relative error of double-double sums of numbers ≥ 0 over
+    outcomes, if m·n `entries` are summed at once.
+
+    The error of one block, or of one compiled pass, is at most `SUM_ROUNDING`. Adding two
+    double-doubles of one sign has a relative error of 3u² < 2⁻¹⁰⁴. There is at most one such
+    addition for every chunk, hence for every outcome, and one for every 2¹³ products.
+    """
+    return SUM_ROUNDING + outcomes * (1.0 + entries * 2.0**-13) * 2.0**-104
 
 
 def sums_over(

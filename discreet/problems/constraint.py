@@ -101,7 +101,7 @@ class Term:
         ends = list(accumulate(sizes, initial=start))
         return cls(slice(start, ends[-1]), tuple(map(slice, ends[:-1], ends[1:])), budget)
 
-    @property
+    @cached_property
     def measure(self) -> Measure:
         """The measure of leakage of this constraint."""
         return self.budget.measure
@@ -160,14 +160,14 @@ def constraint_of(
     budget: float | LeakageBudget | None,
     equivocation: float | None,
     prior: Sequence[Array],
-    measure: str | Measure | None = None,
+    measure: Measure | None = None,
 ) -> LeakageBudget:
     """Return the constraint given by a budget or an equivocation in nats; InputError unless exactly
     one is given.
 
-    measure   of a budget that is a number; default: mutual information
     prior     arrays of numbers ≥ 0 [n] whose sum is p(x_j), up to a common factor and a relative
               error of 2⁻⁶⁴
+    measure   the `measure_asked`
 
     Law: a leakage within the budget of an equivocation H0 ≤ H(X) leaves H(X given Ŷ) ≥ H0. An H0
     that exceeds H(X) by a relative 1e-12 or less counts as H(X), which means perfect privacy, as
@@ -178,11 +178,12 @@ def constraint_of(
             "give exactly one of budget= (nats; 0 for perfect privacy, inf for no constraint) and "
             "equivocation= (nats)"
         )
-    chosen = measure_asked(budget, measure) or MUTUAL_INFORMATION
+    own: Measure = getattr(budget, "measure", MUTUAL_INFORMATION)
+    chosen = own if measure is None else measure
     n = np.size(prior[0])
     chosen.on(np.arange(n), n)
-    if measure_asked(budget, None):
-        return budget  # type: ignore[return-value]
+    if isinstance(budget, LeakageBudget):
+        return budget
     if equivocation is None:
         return LeakageBudget(budget, chosen)  # type: ignore[arg-type]
     if chosen != MUTUAL_INFORMATION:
@@ -245,6 +246,7 @@ class Constrained:
     """
 
     kind: ClassVar[Kind]
+    _by_measure: ClassVar[tuple[str, ...]] = ()  # cached properties that depend on the measures
     streamed: ClassVar[bool] = False
     tail: float = 0.0
     samples: SampleReport | None = None
@@ -335,16 +337,24 @@ class Constrained:
         if len(budgets) != len(self.terms):
             raise InputError(f"budget has {len(budgets)} entries; give {wanted}")
         terms = []
-        places = label_constraints("constraints[{}]: ", self.terms)
-        for place, term, asked in zip(places, self.terms, budgets, strict=True):
+        for number, (term, asked) in enumerate(zip(self.terms, budgets, strict=True)):
             prior = [part[term.rows] for part in self._prior]
             chosen = measure_asked(asked, measure)
             if chosen is None and equivocation is None:
                 chosen = term.measure
-            with prefix_errors(place):
+            with about_constraint(number, self.terms):
                 limit = constraint_of(asked, equivocation, prior, chosen)
-                terms.append(_with_limit(term, limit))
+                if limit.measure.conditional != term.measure.conditional:
+                    kind = "a given variable" if term.measure.conditional else "no given variable"
+                    raise InputError(
+                        f"the private joint has {kind}, so its measure cannot become "
+                        f"{limit.measure}; make another problem for that"
+                    )
+            terms.append(replace(term, budget=limit))
         other = copy(self)
+        if any(new.measure != old.measure for new, old in zip(terms, self.terms, strict=True)):
+            for name in self._by_measure:
+                vars(other).pop(name, None)
         freeze(other, terms=tuple(terms))
         return other
 
@@ -378,7 +388,7 @@ class Constrained:
         """True if no constraint limits the leakage."""
         return all(term.budget.oblivious for term in self.terms)
 
-    @property
+    @cached_property
     def n(self) -> int:
         """The number of private values."""
         return int(self.p_x.size)
@@ -486,22 +496,14 @@ def asks_privacy(terms: Sequence[Term]) -> bool:
 
 
 @contextmanager
-def prefix_errors(where: str) -> Iterator[None]:
-    """Prefix error messages with the name of the constraint that they are about."""
+def about_constraint(number: int, constraints: Sequence[object]) -> Iterator[None]:
+    """Prefix error messages with the constraint that they are about, if there are several."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{where}{error}") from None
-
-
-def _with_limit(term: Term, budget: LeakageBudget) -> Term:
-    if budget.measure.conditional != term.measure.conditional:
-        kind = "a given variable" if term.measure.conditional else "no given variable"
-        raise InputError(
-            f"the private joint has {kind}, so its measure cannot become {budget.measure}; make "
-            "another problem for that"
-        )
-    return replace(term, budget=budget)
+        if not are_numbered(constraints):
+            raise
+        raise InputError(f"constraints[{number}]: {error}") from None
 
 
 def _with_unit(amount: float, measure: Measure) -> str:
