@@ -38,6 +38,13 @@ from discreet.problems.certificate import Certificate, Verdict
 from discreet.problems.constraint import kind_of
 from discreet.problems.reduction import Reduced
 
+_STATUSES = {
+    Unsupported: Status.UNSUPPORTED,
+    Absent: Status.ABSENT,
+    Interrupted: Status.TIMED_OUT,
+}
+"""The status of an attempt that ended by an error of these types; of others it is "failed"."""
+
 
 def solve(
     problem: AnyProblem | str | os.PathLike[str],
@@ -203,21 +210,10 @@ def attempt(
         return ask(solver, problem, options, reduced, clock)
     except InputError:
         raise
-    except Unsupported as error:
-        status = Status.UNSUPPORTED
-        message = str(error)
-    except Absent as error:
-        status = Status.ABSENT
-        message = str(error)
-    except Interrupted as error:
-        status = Status.TIMED_OUT
-        message = str(error)
     except BackendError as error:
-        status = Status.FAILED
+        status = _STATUSES.get(type(error), Status.FAILED)
         message = str(error)
-    except (
-        Exception
-    ) as error:  # a solver may raise anything; the user gets a status, not a traceback
+    except Exception as error:  # a solver may raise anything; the user gets a status
         status = Status.FAILED
         message = f"{type(error).__name__}: {error}"
         trace = traceback.format_exc()

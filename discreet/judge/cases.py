@@ -1,4 +1,5 @@
-"""A case of the judge: an answer to a problem as sums, computed in one pass over the outcomes.
+"""An answer to a problem as sums, computed in one pass over the outcomes, and the entry points of
+the judge: `certify` and `leaks`.
 
 Every rule is judged on a problem over outcomes: a rule on intervals on its own partition, a rule
 for guesses over time as the matrix of all guesses given all measurements. A rule that lists the
@@ -14,12 +15,13 @@ Source: docs/theory.md, sections 8 (the certificate), 17 (densities), 18 (one pa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from discreet.checks import are_masses
 from discreet.errors import InputError
@@ -27,6 +29,7 @@ from discreet.judge.conclusion import (
     DualBound,
     End,
     Worth,
+    conclude,
     usable_duals,
     worth_of,
     worth_of_guess,
@@ -34,25 +37,33 @@ from discreet.judge.conclusion import (
 from discreet.judge.privacy import Moves, distance, groups_of
 from discreet.measures.law import faint_lift
 from discreet.numerics.double_double import (
+    BLOCK,
     Array,
     DoubleDouble,
     Split,
     dd_add,
 )
-from discreet.numerics.estimators import Decisions, column_error
+from discreet.numerics.estimators import column_error
 from discreet.numerics.label_strips import compiled_pays
 from discreet.numerics.rounding import SMALLEST, UNIT
-from discreet.numerics.sums import Sums, sums_of_strips, sums_over, totals
+from discreet.numerics.sums import Sums, block_sums, sums_of_strips, totals
 from discreet.numerics.tilted_losses import in_order_losses
+from discreet.problems.blocks import BlockProblem
+from discreet.problems.certificate import Verdict
+from discreet.problems.constraint import Constrained, LeakageBudget, each_entry
 from discreet.problems.duals import feasible_for, no_multipliers
 from discreet.problems.folds import fold
+from discreet.problems.leaks import Leak, Odds, leaks_of
 from discreet.problems.outcomes import Blocks, Chunk, Kind
 from discreet.problems.private_rows import PrivateRows
+from discreet.problems.problem import Problem
 from discreet.problems.rule import EXACT, Rule
 
 if TYPE_CHECKING:
-    from discreet.problems.constraint import Constrained
+    from discreet.problems.causal.model import CausalProblem
+    from discreet.problems.continuous.model import ContinuousProblem
 
+_Answer = TypeVar("_Answer")
 Progress = Callable[[int, int], None]
 
 
@@ -129,19 +140,16 @@ class _Visit:
                 )
             counted = totals(a, loss, clear)
         batches = list[Moves]()
-
-        def decide(block: slice) -> Decisions:
-            decided = self.rule.decisions(outcomes[block], a[:, block], loss[:, block])
+        rows = self.rows if clear is None else None
+        for start in range(0, outcomes.size, BLOCK):
+            here = outcomes[start : start + BLOCK]
+            masses = a[:, start : start + BLOCK]
+            costs = loss[:, start : start + BLOCK]
+            decided = self.rule.decisions(here, masses, costs)
+            parts.append(block_sums(decided, masses, costs, self.tilt, self.lift, rows))
             if self.private and decided.places.size:
-                drawn = outcomes[block][decided.places]
-                batches.append(
-                    Moves.of(decided, drawn, a[:, block], loss[:, block], self.p_x, self.private)
-                )
-            return decided
-
-        if a.size:
-            rows = self.rows if clear is None else None
-            parts.append(sums_over(decide, a, loss, self.tilt, self.lift, rows))
+                drawn = here[decided.places]
+                batches.append(Moves.of(decided, drawn, masses, costs, self.p_x, self.private))
         moves = [Moves.joined(batches)] if batches else batches
         return _PassSums(chunk.count, reduce(Sums.plus, parts), counted, last, moves)
 
@@ -362,3 +370,57 @@ class JudgedAnswer:
             sums = self._pass(answer, tilt).sums
         # For each constraint, the rows of an outcome sum to w_l.
         return sums.worst * len(self.terms)
+
+
+def certify(
+    problem: Problem | BlockProblem | ContinuousProblem | CausalProblem,
+    answer: _Answer,
+    tilt: Array | None = None,
+    multiplier: ArrayLike | None = None,
+    *,
+    anchors: Iterable[Array] = (),
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Verdict[_Answer]:
+    """Judge an answer with optional duals (tilt t [m, n], multiplier μ; sign conventions of
+    docs/theory.md).
+
+    problem      in memory, in blocks, of densities, or of guesses over time
+    answer       an estimator [m, N] or a rule for a problem in memory, a rule for blocks, a rule on
+                 intervals for densities, a causal rule for guesses over time
+    tilt         default: the rule's own tilt, if it has one. Without a multiplier (at budget 0:
+                 without a tilt) the lower bound is the Bayes error
+    multiplier   a number, or an array [C] with one multiplier for each constraint
+    anchors      estimators [m, N] to blend a matrix towards; each is checked before it is used
+    threads      for large problems: 0 = all cores; results do not depend on it
+    progress     called with (outcomes seen, N) while a rule is judged
+
+    Law: if no blend towards an anchor is used, the certificates of a rule and of its matrix agree
+    up to rounding.
+
+    Raises InputError for wrong shapes, and for blocks that contradict the problem: entries that are
+    negative or not numbers, a different number of outcomes, totals that differ by more than 1e-9.
+    """
+    rule = problem.rule_of(answer, anchors)
+    multipliers = None
+    if multiplier is not None:
+        multipliers = each_entry("multiplier", multiplier, len(problem.terms))
+    return conclude(JudgedAnswer(problem, rule, tilt, multipliers, threads, progress))
+
+
+def leaks(
+    problem: Problem | BlockProblem | ContinuousProblem | CausalProblem,
+    answer: Any,
+    *,
+    threads: int = 0,
+) -> tuple[tuple[Leak, ...], Odds | None]:
+    """Return the leakage of an answer as it was given, by every measure, and the guess that changes
+    odds most; in one pass.
+
+    With several secrets, every secret is measured; a secret given another variable is measured only
+    by its own measure. Raises InputError under the same conditions as `certify`.
+    """
+    limits = [LeakageBudget(math.inf, term.measure) for term in problem.terms]
+    free = problem.with_budget(limits)
+    worth = JudgedAnswer(free, free.rule_of(answer), None, None, threads).own
+    return leaks_of(worth.law, worth.doubt, [term.measure for term in problem.terms])

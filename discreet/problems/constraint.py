@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal, localcontext
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
@@ -39,10 +39,16 @@ _PRECISE = Context(prec=40)
 class LeakageBudget:
     """The constraint that the leakage is at most `amount`, in the unit of the measure; inf means no
     constraint.
+
+    perfect     True for perfect privacy: Ŷ must be independent of X. This is budget 0, except for
+                measures of the gain of an adversary
+    oblivious   True if the leakage is not constrained
     """
 
     amount: float
     measure: Measure = MUTUAL_INFORMATION
+    perfect: bool = field(init=False, repr=False, compare=False)
+    oblivious: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         amount = _number(self.amount, "the leakage budget", self.measure)
@@ -51,23 +57,16 @@ class LeakageBudget:
                 f"the leakage budget is {_with_unit(amount, self.measure)}; give a number ≥ 0 "
                 "(inf for no constraint)"
             )
-        freeze(self, amount=amount + 0.0)  # −0 becomes 0
+        freeze(
+            self,
+            amount=amount + 0.0,  # −0 becomes 0
+            perfect=amount == 0.0 and self.measure.separates,
+            oblivious=math.isinf(amount),
+        )
 
     def __str__(self) -> str:
         named = "" if self.measure == MUTUAL_INFORMATION else f" of {self.measure}"
         return f"{_with_unit(self.amount, self.measure)}{named}"
-
-    @cached_property
-    def perfect(self) -> bool:
-        """True for perfect privacy: Ŷ must be independent of X. This is budget 0, except for
-        measures of the gain of an adversary.
-        """
-        return self.amount == 0.0 and self.measure.separates
-
-    @cached_property
-    def oblivious(self) -> bool:
-        """True if the leakage is not constrained."""
-        return math.isinf(self.amount)
 
 
 @dataclass(frozen=True)
@@ -79,6 +78,8 @@ class Term:
     groups  rows with a prior of their own: all rows or, for a conditional measure, the block of
             each given value
     budget  the leakage budget and its measure
+    level   B: the level of the budget, rounded upward
+    priced  True if the budget has a multiplier: it is neither perfect privacy nor unlimited
 
     Leakage is Σ g(u_i^k) over the guesses i and the groups k, where u_i^k = A^k P_i is relative to
     the prior of the group.
@@ -87,34 +88,27 @@ class Term:
     rows: slice
     groups: tuple[slice, ...]
     budget: LeakageBudget
+    measure: Measure = field(init=False, repr=False, compare=False)
+    level: float = field(init=False, repr=False, compare=False)
+    priced: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.measure.design is not self.measure:
+        budget = self.budget
+        measure = budget.measure
+        if measure.design is not measure:
             raise InputError(
-                f"no problem is stated by {self.measure}; state it by {self.measure.design}, and "
+                f"no problem is stated by {measure}; state it by {measure.design}, and "
                 "evaluate the rule"
             )
+        level = measure.level(budget.amount)
+        priced = not (budget.perfect or budget.oblivious)
+        freeze(self, measure=measure, level=level, priced=priced)
 
     @classmethod
     def of(cls, budget: LeakageBudget, sizes: Sequence[int], start: int = 0) -> Term:
         """Return the term of stacked groups of these sizes, beginning at row `start`."""
         ends = list(accumulate(sizes, initial=start))
         return cls(slice(start, ends[-1]), tuple(map(slice, ends[:-1], ends[1:])), budget)
-
-    @cached_property
-    def measure(self) -> Measure:
-        """The measure of leakage of this constraint."""
-        return self.budget.measure
-
-    @cached_property
-    def level(self) -> float:
-        """B: the level of the budget, rounded upward."""
-        return self.measure.level(self.budget.amount)
-
-    @cached_property
-    def priced(self) -> bool:
-        """True if the budget has a multiplier: it is neither perfect privacy nor unlimited."""
-        return not (self.budget.perfect or self.budget.oblivious)
 
     def tightened(self, share: float) -> Term:
         """Return the term with its budget reduced by that share."""

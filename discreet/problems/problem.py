@@ -44,7 +44,7 @@ from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_sum
 from discreet.numerics.estimators import Decisions, normalise
 from discreet.numerics.rounding import UNIT
-from discreet.numerics.sums import lifted_rows, split_rows, sum_doubt
+from discreet.numerics.sums import lifted_rows, sum_doubt
 from discreet.problems.constraint import (
     Constrained,
     Constraint,
@@ -436,11 +436,10 @@ class Problem(Constrained):
         decided = Decisions.of(real_numbers("estimator", estimator, (self.m, self.N)))
         lift = faint_lift(self.p_x)
         rows = self.rows
-        n = self.n
-        high, low = (
+        joint = (
             decided.sums(lifted_rows(self.p_xz, lift)) if rows is None else decided.sums_of(rows)
         )
-        return laws_of((high[:, :n], low[:, :n]), self.marginal, lift, self.terms)
+        return laws_of(joint, self.marginal, lift, self.terms)
 
     def output_law(self, estimator: Array) -> OutputLaw:
         """Return the joint law of (X, Ŷ) under an estimator [m, N]; InputError for several
@@ -519,10 +518,12 @@ class Problem(Constrained):
 
     @cached_property
     def rows(self) -> Split | None:
-        """p_xz and loss, split for sums under many estimators; None if there are more outcomes than
-        a block.
+        """p_xz, lifted and split for sums under many estimators; None if there are more outcomes
+        than a block.
         """
-        return split_rows(self.p_xz, self.loss, faint_lift(self.p_x)) if self.N <= BLOCK else None
+        if self.N > BLOCK:
+            return None
+        return Split.of(lifted_rows(self.p_xz, faint_lift(self.p_x)))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per outcome: its probability, the posterior of each
