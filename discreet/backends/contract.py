@@ -103,22 +103,22 @@ ACCURACY = {
     "structured": Accuracy("use the form of the optimum", (1e-9, 1e-9, 1e-9), (1e-9, 1e-9, 1e-6)),
     "simplex": Accuracy("end at a vertex of a linear program", (1e-9, 1e-9, 1e-9), (0.0, 0.0, 0.0)),
     "fixed point": Accuracy(
-        ("alternate between closed forms"), (1e-8, 1e-5, 1e-5), (1e-6, 1e-6, 1e-6)
+        "alternate between closed forms", (1e-8, 1e-5, 1e-5), (1e-6, 1e-6, 1e-6)
     ),
     "cones": Accuracy(
-        ("interior points of exponential cones"), (1e-7, 1e-6, math.inf), (1e-6, 1e-5, math.inf)
+        "interior points of exponential cones", (1e-7, 1e-6, math.inf), (1e-6, 1e-5, math.inf)
     ),
     "dense SQP": Accuracy(
-        ("sequential quadratic programming"), (1e-7, 1e-2, 1e-7), (1e-7, 1e-3, 1e-5)
+        "sequential quadratic programming", (1e-7, 1e-2, 1e-7), (1e-7, 1e-3, 1e-5)
     ),
     "barrier": Accuracy(
-        ("interior points of a smooth program"), (1e-8, 1e-8, 1e-7), (1e-6, 1e-6, 1e-6)
+        "interior points of a smooth program", (1e-8, 1e-8, 1e-7), (1e-6, 1e-6, 1e-6)
     ),
     "first order": Accuracy(
-        ("gradients only, run until they are exact"), (1e-8, 1e-8, 1e-8), (0.0, 0.0, 0.0)
+        "gradients only, run until they are exact", (1e-8, 1e-8, 1e-8), (0.0, 0.0, 0.0)
     ),
     "low accuracy": Accuracy(
-        ("a few digits, like plain gradients"),
+        "a few digits, like plain gradients",
         (1e-2, math.inf, math.inf),
         (1e-2, math.inf, math.inf),
     ),

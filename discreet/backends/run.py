@@ -179,7 +179,7 @@ def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[A
         refusals = "; ".join([f"{one.backend}: {one.message}" for one, _ in tried] or refused)
         status = Status.FAILED if tried else Status.UNSUPPORTED
         failed = Attempt(
-            policy.name, None, status, (f"no backend could solve this problem: {refusals}")
+            policy.name, None, status, f"no backend could solve this problem: {refusals}"
         )
         return failed, conclude(problem, failed, options)
     one, solution = min(

@@ -56,11 +56,11 @@ class Status(Enum):
 
     CERTIFIED = (
         "certified",
-        ("the estimator keeps the budget and lies within the asked gap of the optimum, proven"),
+        "the estimator keeps the budget and lies within the asked gap of the optimum, proven",
     )
     INACCURATE = (
         "inaccurate",
-        ("the estimator keeps the budget, but the proven bracket is wider than the asked gap"),
+        "the estimator keeps the budget, but the proven bracket is wider than the asked gap",
     )
     VIOLATED_PRIVACY = (
         "violated-privacy",
@@ -392,7 +392,7 @@ class Solution:
         if problem.m == 2 and len(problem.p_xz) == 2 and self.tilt is not None:
             border = self.tilt[1] - self.tilt[0]
         return outcome_figure(
-            problem, estimator, (f"{problem.name or 'Problem'}: {self.backend}"), border
+            problem, estimator, f"{problem.name or 'Problem'}: {self.backend}", border
         )
 
     def _arrays_to_draw(self) -> tuple[Problem, Array]:
@@ -415,7 +415,7 @@ class Solution:
             facts += [
                 ("error probability", f"{self.error_probability:.12g}"),
                 (
-                    ("no estimator errs less than"),
+                    "no estimator errs less than",
                     f"{judged.lower:.12g} (relative gap {judged.relative_gap:.1e})",
                 ),
                 ("leakage", self._leaks.removeprefix("leakage ")),

@@ -30,11 +30,11 @@ from discreet.judge.conclusion import (
     End,
     Worth,
     conclude,
+    round_up,
     usable_duals,
-    worth_of,
     worth_of_guess,
 )
-from discreet.judge.privacy import Moves, distance, groups_of
+from discreet.judge.privacy import Group, Moves, Privacy, distance, groups_of, privacy
 from discreet.measures.law import faint_lift
 from discreet.numerics.double_double import (
     BLOCK,
@@ -53,6 +53,7 @@ from discreet.problems.certificate import Verdict
 from discreet.problems.constraint import Constrained, LeakageBudget, each_entry
 from discreet.problems.duals import feasible_for, no_multipliers
 from discreet.problems.folds import fold
+from discreet.problems.laws import Law, laws_of
 from discreet.problems.leaks import Leak, Odds, leaks_of
 from discreet.problems.outcomes import Blocks, Chunk, Kind
 from discreet.problems.private_rows import PrivateRows
@@ -119,7 +120,7 @@ class _Visit:
 
     def __call__(self, chunk: Chunk) -> _PassSums:
         """Return the sums over a chunk."""
-        (a, loss) = chunk.read()
+        a, loss = chunk.read()
         outcomes = np.arange(chunk.start, chunk.start + chunk.count)
         clear = self.rule.clear(chunk.start, a, loss, self.tilt) if self.compiled else None
         parts = []
@@ -247,18 +248,60 @@ class JudgedAnswer:
         return result
 
     def _worth(self, rule: Rule, result: _PassSums) -> Worth:
-        """Return the worth of a rule from its pass, before blending in its share of ignored
-        outcomes.
+        """Return the worth of a rule from its pass, for a total probability of one, before blending
+        in its share of ignored outcomes.
+
+        If a column does not sum to one, the missing mass is an uncertainty in every entry that
+        depends on the draw.
         """
-        self._latest = rule, result.sums
+        sums = result.sums
+        self._latest = rule, sums
+        lift = self._lift
+        marginal = self.totals.marginal
+        constraints = self.totals.constraints
         inexact = rule.inexact(self._discrete)
-        moves = None
-        if self._private:
-            # Errors of the masses would make the cost of perfect privacy uncertain.
+        lost = sums.lost + inexact.vanished
+        law = laws_of(sums.joint, marginal, lift, self.terms, constraints, lost)
+        error = max(0.0, float(sums.loss[0] + sums.loss[1]))
+        missed = sums.missed
+        total = constraints[0]
+        if total != 1.0:
+            # The quotient may be subnormal.
+            missed = 2.0 * missed + (SMALLEST if error > 0.0 else 0.0)
+            error /= total
+        doubt = sums.doubt + inexact.relative
+        if sums.column_error > 0.0:
+            doubt += sums.column_error * sums.drawn_share()
+        private = self._private
+        tied = private.tied
+        verdict = Privacy(math.inf)
+        if private:
+            doubt += inexact.relative_to(law.groups[0])  # for every entry, and hence the totals π_j
+            groups = groups_of(law, self.terms)
+            accuracy = sums.doubt
+            if private.gains.size:
+                accuracy += (private.gains.shape[1] + 2) * UNIT  # rounding of an outcome's gain
+                joint = private.extend_sums(sums.joint, lift)
+                marginal = private.extend_sums(marginal, np.zeros_like(lift))
+                laws = private.gain_laws(joint, marginal)
+                groups += [Group(rows, each, True) for rows, each in laws]
+            # Errors of the masses would make the cost of moves uncertain.
             moves = result.moves if inexact is EXACT else []
-        return worth_of(
-            result.sums, self.totals, self._lift, self.terms, moves, inexact, self._private
-        )
+            verdict = privacy(groups, moves, marginal, doubt, accuracy)
+        elif np.any(inexact.joint):
+            ((group,),) = law.constraints
+            law = Law(((replace(group, off=group.off + inexact.joint),),))
+        if tied and verdict.within == 0.0:
+            unproven = private.without_proven(law)
+            gained = unproven.ceilings(doubt + verdict.change)
+            if gained[list(tied)].any():
+                # The moves may let other actions gain, so the leakage of the stored answer is used.
+                verdict = Privacy(verdict.stored)
+            else:
+                law = unproven
+        upper = round_up(error + verdict.rise + inexact.loss, sums.column_error, missed)
+        upper *= 1.0 + 2.0 * inexact.relative
+        return Worth(law, error, upper, doubt, verdict.within, verdict.moves, verdict.change, tied)
 
     def _worth_of(self, rule: Rule) -> Worth:
         return self._worth(rule, self._pass(rule, self._tilt))

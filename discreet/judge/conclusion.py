@@ -34,37 +34,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.checks import real_numbers
 from discreet.judge.privacy import (
     PRIVATE_LIMIT,
-    Group,
     Moves,
-    Privacy,
-    groups_of,
     is_private,
-    privacy,
 )
 from discreet.lazy import cached_property
 from discreet.measures.law import OutputLaw, phi_residual
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import column_error
 from discreet.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
-from discreet.numerics.sums import Sums
 from discreet.problems.blend import blends
 from discreet.problems.certificate import Certificate, KKTResiduals, TermLeakage, Verdict
 from discreet.problems.constraint import Constrained, Term, asks_privacy
 from discreet.problems.duals import feasible_for, no_multipliers
-from discreet.problems.laws import Law, laws_of
-from discreet.problems.outcomes import Totals
-from discreet.problems.private_rows import PrivateRows
-from discreet.problems.rule import Inexact, Rule
+from discreet.problems.laws import Law
+from discreet.problems.rule import Rule
 
 if TYPE_CHECKING:
     from discreet.judge.cases import JudgedAnswer
@@ -145,64 +137,6 @@ class DualBound:
     multipliers: Array
     parts: tuple[float, ...]
     surplus: float = 0.0
-
-
-def worth_of(
-    sums: Sums,
-    totals: Totals,
-    lift: NDArray[np.int32],
-    terms: Sequence[Term],
-    moves: Sequence[Moves] | None,
-    inexact: Inexact,
-    private: PrivateRows,
-) -> Worth:
-    """Return the worth of an answer with these sums, normalised by the total probability of each
-    constraint.
-
-    moves    moves of the answer; None if no rows must be private
-    inexact  further errors of the sums
-
-    If a column does not sum to one, the missing mass is an uncertainty in every entry that depends
-    on the draw.
-    """
-    marginal = totals.marginal
-    lost = sums.lost + inexact.vanished
-    law = laws_of(sums.joint, marginal, lift, terms, totals.constraints, lost)
-    error = max(0.0, float(sums.loss[0] + sums.loss[1]))
-    missed = sums.missed
-    total = totals.constraints[0]
-    if total != 1.0:
-        missed = 2.0 * missed + (SMALLEST if error > 0.0 else 0.0)  # the quotient may be subnormal
-        error /= total
-    accuracy = sums.doubt
-    doubt = accuracy + (sums.column_error * sums.drawn_share() if sums.column_error > 0.0 else 0.0)
-    doubt += inexact.relative
-    if moves is not None:
-        doubt += inexact.relative_to(law.groups[0])  # for every entry, and hence the totals π_j
-    elif np.any(inexact.joint):
-        ((group,),) = law.constraints
-        law = Law(((replace(group, off=group.off + inexact.joint),),))
-    verdict = Privacy(math.inf)
-    if moves is not None:
-        groups = groups_of(law, terms)
-        if private.gains.size:
-            accuracy += (private.gains.shape[1] + 2) * UNIT  # rounding of the gain of an outcome
-            joint = private.extend_sums(sums.joint, lift)
-            marginal = private.extend_sums(marginal, np.zeros_like(lift))
-            groups += [Group(rows, each, True) for rows, each in private.gain_laws(joint, marginal)]
-        verdict = privacy(groups, moves, marginal, doubt, accuracy)
-    tied = private.tied
-    if tied and verdict.within == 0.0:
-        unproven = private.without_proven(law)
-        gained = unproven.ceilings(doubt + verdict.change)
-        if gained[list(tied)].any():
-            # The moves may let other actions gain, so the leakage of the stored answer is used.
-            verdict = Privacy(verdict.stored)
-        else:
-            law = unproven
-    upper = round_up(error + verdict.rise + inexact.loss, sums.column_error, missed)
-    upper *= 1.0 + 2.0 * inexact.relative
-    return Worth(law, error, upper, doubt, verdict.within, verdict.moves, verdict.change, tied)
 
 
 def worth_of_guess(column: Array, errors: Array, law: Law) -> Worth:

@@ -104,9 +104,7 @@ class OutputLaw:
         guesses; 0 if there is only one guess.
         """
         return (
-            0.0
-            if self.is_constant
-            else self._gather(self.mass, self.measure.excess, self.ratio_minus_one())
+            0.0 if self.is_constant else self._gather(self.mass, self.measure.excess, self._ratio)
         )
 
     def _gather(self, mass: Array, value: Callable[..., Array], *of: Array) -> float:
@@ -186,7 +184,7 @@ class OutputLaw:
         doubt = self.doubt + perturbation
         if not doubt < 0.5:
             return np.inf
-        x = self.ratio_minus_one()
+        x = self._ratio
         mass = self.mass
         if measure.steepness == np.inf:
             reach = self.reach(perturbation)
@@ -222,7 +220,7 @@ class OutputLaw:
         """
         possible = self.p_x > 0.0
         made = self.mass > 0.0
-        high = low = 1.0 + self.ratio_minus_one()
+        high = low = 1.0 + self._ratio
         if perturbation is not None:
             if not perturbation < 1.0 / 3.0:
                 return np.full(high.shape, np.inf)

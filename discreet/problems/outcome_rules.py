@@ -232,7 +232,7 @@ class OutcomeRule(Rule):
         words = [f"n={self.n}", f"m={self.m}", f"{self.ties.size} ties"]
         words += [f"tie classes within {self.band:g}"] if self.band > 0.0 else []
         words += (
-            [(f"ignores the outcome with probability {self.share:g}")] if self.share > 0.0 else []
+            [f"ignores the outcome with probability {self.share:g}"] if self.share > 0.0 else []
         )
         return f"OutcomeRule({', '.join(words)})"
 
