@@ -74,13 +74,9 @@ class Regime(Enum):
     @classmethod
     def of_term(cls, term: Term) -> Regime:
         """Return the regime of one constraint."""
-        return (
-            cls.CONSTRAINED
-            if term.priced
-            else cls.PERFECT
-            if term.budget.perfect
-            else cls.OBLIVIOUS
-        )
+        if term.priced:
+            return cls.CONSTRAINED
+        return cls.PERFECT if term.budget.perfect else cls.OBLIVIOUS
 
 
 @dataclass(frozen=True)
@@ -222,17 +218,13 @@ class Capabilities:
             return f"does not serve {kind.value}"
         if len(problem.terms) > 1 and not self.several:
             return f"does not serve several constraints, and this problem has {len(problem.terms)}"
-        if (
-            term := next((each for each in problem.terms if not self._serves(each)), None)
-        ) is not None:
-            regime = Regime.of_term(term)
-            other = term.measure != MUTUAL_INFORMATION
-            named = (
-                f" of {term.measure.name}"
-                if other and (term.priced or term.measure.conditional)
-                else ""
-            )
-            return f"does not serve {regime.value}{named}"
+        for term in problem.terms:
+            if self._serves(term):
+                continue
+            named = ""
+            if term.measure != MUTUAL_INFORMATION and (term.priced or term.measure.conditional):
+                named = f" of {term.measure.name}"
+            return f"does not serve {Regime.of_term(term).value}{named}"
         if problem.kind is not Kind.ARRAYS:
             return ""
         if problem.N > self.largest_outcomes:
@@ -240,7 +232,8 @@ class Capabilities:
                 f"refuses more than {self.largest_outcomes} outcomes and this problem has "
                 f"{problem.N}"
             )
-        if (variables := (problem.m - 1) * problem.N) > self.largest_variables:
+        variables = (problem.m - 1) * problem.N
+        if variables > self.largest_variables:
             return (
                 f"refuses more than {self.largest_variables} variables and here (m − 1) N = "
                 f"{variables}"

@@ -74,6 +74,7 @@ def solve(
     model = open_problem(problem)
     chosen = load_backend(backend)
     if isinstance(chosen, Policy):
+        refuse_unknown(backend, chosen.capabilities, options)
         return _by_policy(model, chosen, options)[1]
     return conclude(model, attempt(model, backend, options), options)
 
@@ -151,16 +152,13 @@ def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[A
     """Return the first certified answer in the order of the policy, otherwise the answer with the
     narrowest bracket; each is judged once.
     """
-    refuse_unknown(policy.name, policy.capabilities, options)
     started = time.perf_counter()
     tried: list[tuple[Attempt, Solution]] = []
     refused: list[str] = []
     for name in policy.preference:
-        left = (
-            None
-            if options.time_limit is None
-            else options.time_limit - (time.perf_counter() - started)
-        )
+        left = options.time_limit
+        if left is not None:
+            left -= time.perf_counter() - started
         if left is not None and left <= 0.0:
             if tried:
                 break

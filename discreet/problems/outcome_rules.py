@@ -214,10 +214,11 @@ class OutcomeRule(Rule):
             tilt=tilts,
             ties=index,
             columns=drawn,
+            share=ignoring,
             towards=guess[:, 0].copy(),
+            band=width,
             tie_classes=sure.copy(),
         )
-        freeze(self, share=ignoring, band=width)
 
     @classmethod
     def of(cls, tilt: Array, estimator: Array, p_xz: Array, loss: Array) -> OutcomeRule:

@@ -18,7 +18,6 @@ from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import Decisions, normalise
 from discreet.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT
 from discreet.problems.causal.tree import Tree
-from discreet.problems.outcome_rules import Matrix
 from discreet.problems.outcomes import Kind
 from discreet.problems.rule import Discrete, Inexact, Rule
 
@@ -102,7 +101,8 @@ class CausalRule(Rule):
 
     def decisions(self, outcomes: NDArray[np.int64], p_xz: Array, loss: Array) -> Decisions:
         """Return the normalised columns of consecutive sequences of measurements."""
-        return Matrix(normalise(self.dense())).decisions(outcomes, p_xz, loss)
+        columns = self.dense()[:, outcomes[0] : outcomes[-1] + 1]
+        return Decisions.of(normalise(columns))
 
     def inexact(self, discrete: Discrete) -> Inexact:
         """Return bounds of the rounding errors of products of kernels.
