@@ -421,12 +421,3 @@ class Continuation(Protocol[_Result]):
         self, problem: Problem, options: Options, starts: Iterable[Duals]
     ) -> Raw[_Result] | None: ...
     def lift(self, raw: Raw[_Result]) -> Answer: ...
-
-
-def refuse_unknown(name: str, able: Capabilities, options: Options) -> None:
-    """Raise InputError for a setting that the backend does not have."""
-    unknown = sorted(set(options.settings) - set(able.settings))
-    if unknown:
-        known = ", ".join(sorted(able.settings))
-        remedy = f"its settings are {known}" if known else "it has none"
-        raise InputError(f"backend {name} has no setting {brief(unknown[0])}; {remedy}")

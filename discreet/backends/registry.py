@@ -27,7 +27,6 @@ from discreet.backends.contract import (
     Kind,
     Options,
     Policy,
-    refuse_unknown,
 )
 from discreet.backends.declared import BACKENDS, UNTESTED
 from discreet.checks import brief
@@ -165,7 +164,11 @@ def refuse_unserved(name: str, able: Capabilities, problem: AnyProblem, options:
     """Raise Unsupported (or InputError for an unknown setting), with the same message for all
     backends, naming alternatives.
     """
-    refuse_unknown(name, able, options)
+    unknown = sorted(set(options.settings) - set(able.settings))
+    if unknown:
+        known = ", ".join(sorted(able.settings))
+        remedy = f"its settings are {known}" if known else "it has none"
+        raise InputError(f"backend {name} has no setting {brief(unknown[0])}; {remedy}")
     if refusal := able.refusal(problem):
         others = capabilities().items()
         fit = [

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from discreet import judge
 from discreet.backends.attempts import Attempt, Clock, ask
-from discreet.backends.contract import Answer, AnyProblem, Options, Policy, refuse_unknown
+from discreet.backends.contract import Answer, AnyProblem, Options, Policy
 from discreet.backends.precision import Precision
 from discreet.backends.registry import (
     capabilities_of,
@@ -72,11 +72,8 @@ def solve(
         gap, time_limit, max_iterations, {} if settings is None else settings, progress
     )
     model = open_problem(problem)
-    chosen = load_backend(backend)
-    if isinstance(chosen, Policy):
-        refuse_unknown(backend, chosen.capabilities, options)
-        return _by_policy(model, chosen, options)[1]
-    return conclude(model, attempt(model, backend, options), options)
+    tried, solution = _run(model, backend, options)
+    return conclude(model, tried, options) if solution is None else solution
 
 
 def certify(
@@ -197,15 +194,21 @@ def attempt(
 
     reduced: the reduction of the problem, if it is already known.
     """
+    return _run(problem, backend, options, reduced)[0]
+
+
+def _run(
+    problem: AnyProblem, backend: str, options: Options, reduced: Reduced | None = None
+) -> tuple[Attempt, Solution | None]:
+    """Return an attempt, and its Solution if it was judged because the backend is a policy."""
     clock = Clock()
     trace = ""
     try:
         solver = load_backend(backend)
         refuse_unserved(backend, solver.capabilities, problem, options)
-        if isinstance(solver, Policy):
-            return _by_policy(problem, solver, options)[0]
-        require_libraries(solver)
-        return ask(solver, problem, options, reduced, clock)
+        if not isinstance(solver, Policy):
+            require_libraries(solver)
+            return ask(solver, problem, options, reduced, clock), None
     except InputError:
         raise
     except BackendError as error:
@@ -215,7 +218,10 @@ def attempt(
         status = Status.FAILED
         message = f"{type(error).__name__}: {error}"
         trace = traceback.format_exc()
-    return Attempt(backend, None, status, message, timings=clock.timings(), traceback=trace)
+    else:
+        return _by_policy(problem, solver, options)
+    failed = Attempt(backend, None, status, message, timings=clock.timings(), traceback=trace)
+    return failed, None
 
 
 def conclude(
