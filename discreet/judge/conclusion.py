@@ -309,7 +309,7 @@ def _bound(terms: Sequence[Term], duals: DualBound, reached: Worth) -> float:
         if term.budget.perfect:
             if reached.within != 0.0:
                 groups = reached.law.constraints[number]
-                cost += reached.within * _spread_of(term, duals.tilt, groups)
+                cost += reached.within * _spread(term, duals.tilt, groups)
         elif price > 0.0:
             level = term.level
             if number in reached.tied:
@@ -323,18 +323,17 @@ def _bound(terms: Sequence[Term], duals: DualBound, reached: Worth) -> float:
     return bound - 4.0 * UNIT * (abs(bound) + cost)
 
 
-def _spread_of(term: Term, tilt: Array, groups: Sequence[OutputLaw]) -> float:
-    """Return Σ over groups of `_spread`, weighted by the probability of the given value."""
-    each = zip(term.groups, groups, strict=True)
-    return sum([float(law.mass.sum()) * _spread(tilt[:, rows], law.p_x) for rows, law in each])
-
-
-def _spread(tilt: Array, p_x: Array) -> float:
-    """Return an upper bound of max_i min_c Σ_j π_j |t_ij − c|; the minimum is at one of the
-    t_ij.
+def _spread(term: Term, tilt: Array, groups: Sequence[OutputLaw]) -> float:
+    """Return an upper bound of max_i min_c Σ_j π_j |t_ij − c|, summed over groups by the
+    probability of the given value; the minimum is at one of the t_ij.
     """
-    apart = np.abs(tilt[:, :, None] - tilt[:, None, :])
-    return float((apart @ p_x).min(axis=1).max()) * (1.0 + 2.0**-30) + SMALLEST
+    total = 0.0
+    for rows, law in zip(term.groups, groups, strict=True):
+        own = tilt[:, rows]
+        apart = np.abs(own[:, :, None] - own[:, None, :])
+        widest = float((apart @ law.p_x).min(axis=1).max()) * (1.0 + 2.0**-30) + SMALLEST
+        total += float(law.mass.sum()) * widest
+    return total
 
 
 def _residuals(
