@@ -95,7 +95,8 @@ def certify(
     """
     model = open_problem(problem)
     towards = tuple(as_list(anchors, "anchors", "estimators [m, N]", empty=True))
-    given = Attempt("", Answer(answer, tilt, multiplier, towards), None)  # type: ignore[arg-type]
+    multipliers: Any = multiplier  # the judge checks it, as it does the tilt
+    given = Attempt("", Answer(answer, tilt, multipliers, towards), None)
     return conclude(model, given, Options(gap), as_given=True)
 
 
@@ -200,7 +201,7 @@ def attempt(
 def _run(
     problem: AnyProblem, backend: str, options: Options, reduced: Reduced | None = None
 ) -> tuple[Attempt, Solution | None]:
-    """Return an attempt, and its Solution if it was judged because the backend is a policy."""
+    """Return an attempt, and its Solution if the backend is a policy, whose attempts are judged."""
     clock = Clock()
     trace = ""
     try:
@@ -212,7 +213,8 @@ def _run(
     except InputError:
         raise
     except BackendError as error:
-        status = _STATUSES.get(type(error), Status.FAILED)
+        statuses = (status for kind, status in _STATUSES.items() if isinstance(error, kind))
+        status = next(statuses, Status.FAILED)
         message = str(error)
     except Exception as error:  # a solver may raise anything; the user gets a status
         status = Status.FAILED
