@@ -118,9 +118,9 @@ def check_columns(array: Array, what: str) -> None:
         )
 
 
-def row_totals(array: Array, what: str) -> DoubleDouble:
-    """Return the sums of the rows of array [k, ·], double-double [k]; their total must be one
-    within `TOTAL_TOLERANCE`.
+def row_totals(array: Array, what: str) -> tuple[DoubleDouble, float]:
+    """Return the sums of the rows of array [k, ·], double-double [k], and their total, which must
+    be one within `TOTAL_TOLERANCE`.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         total = float(array.sum())
@@ -128,7 +128,7 @@ def row_totals(array: Array, what: str) -> DoubleDouble:
         sums = dd_sum(array)
         total = math.fsum([*sums[0], *sums[1]])
     refuse_total(total, what)
-    return sums
+    return sums, total
 
 
 def refuse_total(total: float, what: str) -> None:
@@ -167,7 +167,7 @@ def check_stray_losses(p_xz: Array, loss: Array, start: int = 0) -> None:
 
 def check_total(array: Array, what: str) -> float:
     """Return the sum of the entries, which must be one within `TOTAL_TOLERANCE`."""
-    return math.fsum(float(part[0]) for part in row_totals(array.reshape(1, -1), what))
+    return row_totals(array.reshape(1, -1), what)[1]
 
 
 def check_prior(p_xy: Any) -> Array:

@@ -35,7 +35,7 @@ from discreet.backends import (
 )
 from discreet.backends.declared import BACKENDS, UNTESTED
 from discreet.backends.registry import own_backends
-from discreet.backends.run import attempt
+from discreet.backends.run import attempt, solve
 
 PACKAGE = ROOT / "discreet"
 MODULES = {
@@ -583,6 +583,13 @@ def attempt_with(error, monkeypatch):
     monkeypatch.setattr("discreet.backends.run.load_backend", lambda name: Raiser(error))
     problem = Problem.from_joint(np.full((2, 2, 3), 1 / 12), budget=0.1)
     return attempt(problem, "raiser", Options())
+
+
+def test_a_backend_that_does_not_load_fails(monkeypatch):
+    monkeypatch.setenv("DISCREET_BACKENDS", "absent=no_such_module:Backend")
+    solution = solve(Problem.from_joint(np.full((2, 2, 3), 1 / 12), budget=0.1), "absent")
+    assert solution.status is Status.FAILED
+    assert "no_such_module" in solution.message
 
 
 def test_every_exception_of_the_project_is_mapped_to_an_outcome(monkeypatch):

@@ -9,6 +9,7 @@ CONTRIBUTING.md says.
 import importlib
 import inspect
 import re
+from dataclasses import fields, is_dataclass
 from enum import EnumType
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def signature(value):
 
 def members(name, kind):
     """A line for each public method and property that the class or a base of it in discreet
-    defines.
+    defines, and for each field that its constructor does not take.
     """
     lines = []
     for member, value in sorted(inspect.getmembers_static(kind)):
@@ -71,6 +72,10 @@ def members(name, kind):
             lines.append(f"{name}.{member}{signature(value)}")
         elif isinstance(value, property) or not callable(value):
             lines.append(f"{name}.{member}")
+    if is_dataclass(kind):
+        given = inspect.signature(kind).parameters
+        named = [each.name for each in fields(kind) if each.name not in given]
+        lines += [f"{name}.{each}" for each in named if not hasattr(kind, each)]
     return lines
 
 

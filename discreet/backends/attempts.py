@@ -9,9 +9,9 @@ its answer is converted to a rule.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -72,25 +72,27 @@ def ask(
     reduced: the reduction of the problem, if it is already known.
     """
     clock = Clock() if clock is None else clock
-    with clock.step("lower_seconds"):
-        reduced = _reduce(solver, problem) if reduced is None else reduced
+    clock.begin("lower_seconds")
+    reduced = _reduce(solver, problem) if reduced is None else reduced
+    if reduced is not None:
+        whole: AnyProblem = reduced.problem
+    elif problem.kind is Kind.ARRAYS:
+        whole = BlockProblem.of(problem)
+    else:
         whole = problem
-        if problem.kind is Kind.ARRAYS and reduced is None:
-            whole = BlockProblem.of(problem)
-        lowered = solver.lower(
-            without_known_secrets(whole if reduced is None else reduced.problem), options
-        )
-    with clock.step("solve_seconds"):
-        raw = solver.solve(lowered, options)
-    with clock.step("lift_seconds"):
-        lifted = solver.lift(raw)
-        answer = lifted if reduced is None else restore_answer(reduced, lifted)
+    lowered = solver.lower(without_known_secrets(whole), options)
+    clock.begin("solve_seconds")
+    raw = solver.solve(lowered, options)
+    clock.begin("lift_seconds")
+    answer = solver.lift(raw)
+    passes = raw.passes
+    if reduced is None:
         _check_shapes(problem, answer)
-        passes = raw.passes
-        if reduced is not None and problem.kind is Kind.BLOCKS:
+    else:
+        answer = restore_answer(reduced, answer)
+        if problem.kind is Kind.BLOCKS:
             answer = _as_rule(reduced.original, answer)
             passes = 1
-    taken = clock.timings()
     return Attempt(
         solver.name,
         answer,
@@ -98,7 +100,7 @@ def ask(
         "",
         raw.claimed,
         raw.iterations,
-        taken,
+        clock.timings(),
         versions_of(solver),
         passes=passes,
     )
@@ -132,10 +134,8 @@ def _check_shapes(problem: AnyProblem, answer: Answer) -> None:
     """Raise BackendError for a wrong shape: it is an error of the backend and must not look like
     wrong input of the user.
     """
-    outcomes = getattr(problem, "N", 0)
-    due = (problem.m, outcomes)
-    shapes: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = []
-    shapes += [("anchor", np.shape(anchor), due) for anchor in answer.anchors]
+    due: tuple[int, ...] = (problem.m, getattr(problem, "N", 0))
+    shapes = [("anchor", np.shape(anchor), due) for anchor in answer.anchors]
     if answer.tilt is not None:
         shapes.append(("tilt", np.shape(answer.tilt), (problem.m, problem.n)))
     if answer.multipliers is not None:
@@ -168,21 +168,18 @@ def matrix(problem: Problem, estimator: Any) -> Array:
 
 
 class Clock:
-    """Seconds of each step, recorded even if the step raises an exception."""
+    """Seconds of each step; the last step lasts until `timings` is called."""
 
     def __init__(self) -> None:
-        self._seconds: dict[str, float] = {}
+        self._begun: list[tuple[str, float]] = []
         self._compiled = compile_seconds()
 
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        """Measure the seconds of a block, under a field name of `Timings`."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._seconds[name] = time.perf_counter() - started
+    def begin(self, step: str) -> None:
+        """Begin a step, under a field name of `Timings`, where the step before ends."""
+        self._begun.append((step, time.perf_counter()))
 
     def timings(self) -> Timings:
         """Return the seconds of the steps so far."""
-        return Timings(**self._seconds, compile_seconds=compile_seconds() - self._compiled)
+        begun = [*self._begun, ("", time.perf_counter())]
+        seconds = {step: end - start for (step, start), (_, end) in pairwise(begun)}
+        return Timings(**seconds, compile_seconds=compile_seconds() - self._compiled)

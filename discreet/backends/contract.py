@@ -74,13 +74,9 @@ class Regime(Enum):
     @classmethod
     def of_term(cls, term: Term) -> Regime:
         """Return the regime of one constraint."""
-        return (
-            cls.CONSTRAINED
-            if term.priced
-            else cls.PERFECT
-            if term.budget.perfect
-            else cls.OBLIVIOUS
-        )
+        if term.priced:
+            return cls.CONSTRAINED
+        return cls.PERFECT if term.budget.perfect else cls.OBLIVIOUS
 
 
 @dataclass(frozen=True)
@@ -103,22 +99,22 @@ ACCURACY = {
     "structured": Accuracy("use the form of the optimum", (1e-9, 1e-9, 1e-9), (1e-9, 1e-9, 1e-6)),
     "simplex": Accuracy("end at a vertex of a linear program", (1e-9, 1e-9, 1e-9), (0.0, 0.0, 0.0)),
     "fixed point": Accuracy(
-        ("alternate between closed forms"), (1e-8, 1e-5, 1e-5), (1e-6, 1e-6, 1e-6)
+        "alternate between closed forms", (1e-8, 1e-5, 1e-5), (1e-6, 1e-6, 1e-6)
     ),
     "cones": Accuracy(
-        ("interior points of exponential cones"), (1e-7, 1e-6, math.inf), (1e-6, 1e-5, math.inf)
+        "interior points of exponential cones", (1e-7, 1e-6, math.inf), (1e-6, 1e-5, math.inf)
     ),
     "dense SQP": Accuracy(
-        ("sequential quadratic programming"), (1e-7, 1e-2, 1e-7), (1e-7, 1e-3, 1e-5)
+        "sequential quadratic programming", (1e-7, 1e-2, 1e-7), (1e-7, 1e-3, 1e-5)
     ),
     "barrier": Accuracy(
-        ("interior points of a smooth program"), (1e-8, 1e-8, 1e-7), (1e-6, 1e-6, 1e-6)
+        "interior points of a smooth program", (1e-8, 1e-8, 1e-7), (1e-6, 1e-6, 1e-6)
     ),
     "first order": Accuracy(
-        ("gradients only, run until they are exact"), (1e-8, 1e-8, 1e-8), (0.0, 0.0, 0.0)
+        "gradients only, run until they are exact", (1e-8, 1e-8, 1e-8), (0.0, 0.0, 0.0)
     ),
     "low accuracy": Accuracy(
-        ("a few digits, like plain gradients"),
+        "a few digits, like plain gradients",
         (1e-2, math.inf, math.inf),
         (1e-2, math.inf, math.inf),
     ),
@@ -222,17 +218,13 @@ class Capabilities:
             return f"does not serve {kind.value}"
         if len(problem.terms) > 1 and not self.several:
             return f"does not serve several constraints, and this problem has {len(problem.terms)}"
-        if (
-            term := next((each for each in problem.terms if not self._serves(each)), None)
-        ) is not None:
-            regime = Regime.of_term(term)
-            other = term.measure != MUTUAL_INFORMATION
-            named = (
-                f" of {term.measure.name}"
-                if other and (term.priced or term.measure.conditional)
-                else ""
-            )
-            return f"does not serve {regime.value}{named}"
+        for term in problem.terms:
+            if self._serves(term):
+                continue
+            named = ""
+            if term.measure != MUTUAL_INFORMATION and (term.priced or term.measure.conditional):
+                named = f" of {term.measure.name}"
+            return f"does not serve {Regime.of_term(term).value}{named}"
         if problem.kind is not Kind.ARRAYS:
             return ""
         if problem.N > self.largest_outcomes:
@@ -240,7 +232,8 @@ class Capabilities:
                 f"refuses more than {self.largest_outcomes} outcomes and this problem has "
                 f"{problem.N}"
             )
-        if (variables := (problem.m - 1) * problem.N) > self.largest_variables:
+        variables = (problem.m - 1) * problem.N
+        if variables > self.largest_variables:
             return (
                 f"refuses more than {self.largest_variables} variables and here (m − 1) N = "
                 f"{variables}"
@@ -428,12 +421,3 @@ class Continuation(Protocol[_Result]):
         self, problem: Problem, options: Options, starts: Iterable[Duals]
     ) -> Raw[_Result] | None: ...
     def lift(self, raw: Raw[_Result]) -> Answer: ...
-
-
-def refuse_unknown(name: str, able: Capabilities, options: Options) -> None:
-    """Raise InputError for a setting that the backend does not have."""
-    unknown = sorted(set(options.settings) - set(able.settings))
-    if unknown:
-        known = ", ".join(sorted(able.settings))
-        remedy = f"its settings are {known}" if known else "it has none"
-        raise InputError(f"backend {name} has no setting {brief(unknown[0])}; {remedy}")

@@ -307,9 +307,9 @@ def serve_attempts(
         except InputError as error:
             send(error)
             return
-        seconds = tuple(_seconds(run) for run in runs)
+        seconds = tuple(run.timings.backend_seconds for run in runs)
         # The first of several runs also loads and compiles code.
-        ordered = sorted(runs[1:] or runs, key=_seconds)
+        ordered = sorted(runs[1:] or runs, key=lambda run: run.timings.backend_seconds)
         typical = ordered[(len(ordered) - 1) // 2].timings
         send(
             replace(
@@ -329,21 +329,17 @@ def _repeat_attempt(
     to seven runs in total.
     """
     runs: list[Attempt] = []
-    room = min(
-        repeat_seconds, math.inf if options.time_limit is None else options.time_limit
-    ) - _seconds(first)
-    longest = _seconds(first)
+    room = (
+        min(repeat_seconds, math.inf if options.time_limit is None else options.time_limit)
+        - first.timings.backend_seconds
+    )
+    longest = first.timings.backend_seconds
     while first.answer is not None and len(runs) < 6 and longest <= room:
         started = time.perf_counter()
         runs.append(attempt(problem, first.backend, options))
         longest = time.perf_counter() - started
         room -= longest
     return [run for run in runs if run.answer is not None]
-
-
-def _seconds(tried: Attempt) -> float:
-    times = tried.timings
-    return times.lower_seconds + times.solve_seconds + times.lift_seconds
 
 
 def _preload(backend: str, problem: AnyProblem, options: Options) -> None:

@@ -27,7 +27,6 @@ from discreet.backends.contract import (
     Kind,
     Options,
     Policy,
-    refuse_unknown,
 )
 from discreet.backends.declared import BACKENDS, UNTESTED
 from discreet.checks import brief
@@ -63,6 +62,7 @@ def own_backends() -> Mapping[str, str]:
 
 
 def _targets() -> dict[str, str]:
+    """Return name -> "package.module:Class" of all registered backends, the project's own first."""
     targets = dict(own_backends())
     for name, target in (*_installed_backends(), *_on_trial()):
         if targets.get(name, target) != target:
@@ -98,29 +98,29 @@ def backend_names(kind: Kind | None = None) -> tuple[str, ...]:
     """Return the names of all registered backends, the project's own first; for a given kind of
     problem only those that serve it.
     """
-    return (
-        tuple(_targets())
-        if kind is None
-        else tuple(name for name, able in capabilities().items() if kind in able.kinds)
-    )
+    if kind is None:
+        return tuple(_targets())
+    return tuple(name for name, able in capabilities().items() if kind in able.kinds)
 
 
 def load_backend(name: str) -> AnyBackend | Policy:
     """Return the backend object, without importing its solver library. Raises InputError for an
     unknown name, or Broken.
     """
-    refuse_unknown_names([name])
-    return _load(name, _targets()[name])
+    return _load(name, _target_of(name))
 
 
 def refuse_unknown_names(names: Iterable[str]) -> None:
     """Raise InputError for the first name that is not a backend."""
-    known = backend_names()
     for name in names:
-        if name not in known:
-            raise InputError(
-                f"there is no backend {brief(name)}; choose one of: {', '.join(known)}"
-            )
+        _target_of(name)
+
+
+def _target_of(name: str) -> str:
+    targets = _targets()
+    if name not in targets:
+        raise InputError(f"there is no backend {brief(name)}; choose one of: {', '.join(targets)}")
+    return targets[name]
 
 
 @cache
@@ -164,7 +164,11 @@ def refuse_unserved(name: str, able: Capabilities, problem: AnyProblem, options:
     """Raise Unsupported (or InputError for an unknown setting), with the same message for all
     backends, naming alternatives.
     """
-    refuse_unknown(name, able, options)
+    unknown = sorted(set(options.settings) - set(able.settings))
+    if unknown:
+        known = ", ".join(sorted(able.settings))
+        remedy = f"its settings are {known}" if known else "it has none"
+        raise InputError(f"backend {name} has no setting {brief(unknown[0])}; {remedy}")
     if refusal := able.refusal(problem):
         others = capabilities().items()
         fit = [

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from discreet import judge
 from discreet.backends.attempts import Attempt, Clock, ask
-from discreet.backends.contract import Answer, AnyProblem, Options, Policy, refuse_unknown
+from discreet.backends.contract import Answer, AnyProblem, Options, Policy
 from discreet.backends.precision import Precision
 from discreet.backends.registry import (
     capabilities_of,
@@ -30,13 +30,20 @@ from discreet.backends.registry import (
     require_libraries,
 )
 from discreet.backends.repairs import duals_for, private_versions
-from discreet.backends.solution import Solution, Status, Timings, derive_status
+from discreet.backends.solution import Solution, Status, derive_status
 from discreet.checks import as_list, at_most
 from discreet.errors import Absent, BackendError, InputError, Interrupted, Unsupported
 from discreet.numerics.double_double import Array
 from discreet.problems.certificate import Certificate, Verdict
-from discreet.problems.constraint import each_entry, kind_of
+from discreet.problems.constraint import kind_of
 from discreet.problems.reduction import Reduced
+
+_STATUSES = {
+    Unsupported: Status.UNSUPPORTED,
+    Absent: Status.ABSENT,
+    Interrupted: Status.TIMED_OUT,
+}
+"""The status of an attempt that ended by an error of these types; of others it is "failed"."""
 
 
 def solve(
@@ -65,10 +72,8 @@ def solve(
         gap, time_limit, max_iterations, {} if settings is None else settings, progress
     )
     model = open_problem(problem)
-    chosen = load_backend(backend)
-    if isinstance(chosen, Policy):
-        return _by_policy(model, chosen, options)[1]
-    return conclude(model, attempt(model, backend, options), options)
+    tried, solution = _run(model, backend, options)
+    return conclude(model, tried, options) if solution is None else solution
 
 
 def certify(
@@ -89,10 +94,8 @@ def certify(
     Solution contains its repair. Raises InputError for wrong shapes.
     """
     model = open_problem(problem)
-    multipliers = None
-    if multiplier is not None:
-        multipliers = each_entry("multiplier", multiplier, len(model.terms))
     towards = tuple(as_list(anchors, "anchors", "estimators [m, N]", empty=True))
+    multipliers: Any = multiplier  # the judge checks it, as it does the tilt
     given = Attempt("", Answer(answer, tilt, multipliers, towards), None)
     return conclude(model, given, Options(gap), as_given=True)
 
@@ -147,16 +150,13 @@ def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[A
     """Return the first certified answer in the order of the policy, otherwise the answer with the
     narrowest bracket; each is judged once.
     """
-    refuse_unknown(policy.name, policy.capabilities, options)
     started = time.perf_counter()
     tried: list[tuple[Attempt, Solution]] = []
     refused: list[str] = []
     for name in policy.preference:
-        left = (
-            None
-            if options.time_limit is None
-            else options.time_limit - (time.perf_counter() - started)
-        )
+        left = options.time_limit
+        if left is not None:
+            left -= time.perf_counter() - started
         if left is not None and left <= 0.0:
             if tried:
                 break
@@ -175,7 +175,7 @@ def _by_policy(problem: AnyProblem, policy: Policy, options: Options) -> tuple[A
         refusals = "; ".join([f"{one.backend}: {one.message}" for one, _ in tried] or refused)
         status = Status.FAILED if tried else Status.UNSUPPORTED
         failed = Attempt(
-            policy.name, None, status, (f"no backend could solve this problem: {refusals}")
+            policy.name, None, status, f"no backend could solve this problem: {refusals}"
         )
         return failed, conclude(problem, failed, options)
     one, solution = min(
@@ -195,36 +195,35 @@ def attempt(
 
     reduced: the reduction of the problem, if it is already known.
     """
+    return _run(problem, backend, options, reduced)[0]
+
+
+def _run(
+    problem: AnyProblem, backend: str, options: Options, reduced: Reduced | None = None
+) -> tuple[Attempt, Solution | None]:
+    """Return an attempt, and its Solution if the backend is a policy, whose attempts are judged."""
     clock = Clock()
     trace = ""
     try:
         solver = load_backend(backend)
         refuse_unserved(backend, solver.capabilities, problem, options)
-        if isinstance(solver, Policy):
-            return _by_policy(problem, solver, options)[0]
-        require_libraries(solver)
-        return ask(solver, problem, options, reduced, clock)
+        if not isinstance(solver, Policy):
+            require_libraries(solver)
+            return ask(solver, problem, options, reduced, clock), None
     except InputError:
         raise
-    except Unsupported as error:
-        status = Status.UNSUPPORTED
-        message = str(error)
-    except Absent as error:
-        status = Status.ABSENT
-        message = str(error)
-    except Interrupted as error:
-        status = Status.TIMED_OUT
-        message = str(error)
     except BackendError as error:
-        status = Status.FAILED
+        statuses = (status for kind, status in _STATUSES.items() if isinstance(error, kind))
+        status = next(statuses, Status.FAILED)
         message = str(error)
-    except (
-        Exception
-    ) as error:  # a solver may raise anything; the user gets a status, not a traceback
+    except Exception as error:  # a solver may raise anything; the user gets a status
         status = Status.FAILED
         message = f"{type(error).__name__}: {error}"
         trace = traceback.format_exc()
-    return Attempt(backend, None, status, message, timings=clock.timings(), traceback=trace)
+    else:
+        return _by_policy(problem, solver, options)
+    failed = Attempt(backend, None, status, message, timings=clock.timings(), traceback=trace)
+    return failed, None
 
 
 def conclude(
@@ -242,7 +241,10 @@ def conclude(
     answer = tried.answer
     if answer is not None:
         started = time.perf_counter()
-        verdict = judge_answer(problem, answer, _seconds_left(options, timings))
+        seconds = math.inf
+        if options.time_limit is not None:
+            seconds = options.time_limit - timings.backend_seconds
+        verdict = judge_answer(problem, answer, seconds)
         timings = replace(timings, certify_seconds=time.perf_counter() - started)
         if options.progress is not None:
             with suppress(KeyboardInterrupt):  # the work is already complete
@@ -261,15 +263,6 @@ def conclude(
         timings,
         tried.versions,
     )
-
-
-def _seconds_left(options: Options, timings: Timings) -> float:
-    """Return the part of the time limit that the backend's own steps have left; inf without a
-    limit.
-    """
-    if options.time_limit is None:
-        return math.inf
-    return options.time_limit - timings.lower_seconds - timings.solve_seconds - timings.lift_seconds
 
 
 def _tolerance(certificate: Certificate) -> str:

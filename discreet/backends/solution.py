@@ -56,11 +56,11 @@ class Status(Enum):
 
     CERTIFIED = (
         "certified",
-        ("the estimator keeps the budget and lies within the asked gap of the optimum, proven"),
+        "the estimator keeps the budget and lies within the asked gap of the optimum, proven",
     )
     INACCURATE = (
         "inaccurate",
-        ("the estimator keeps the budget, but the proven bracket is wider than the asked gap"),
+        "the estimator keeps the budget, but the proven bracket is wider than the asked gap",
     )
     VIOLATED_PRIVACY = (
         "violated-privacy",
@@ -108,6 +108,11 @@ class Timings:
     lift_seconds: float = 0.0
     certify_seconds: float = 0.0
     compile_seconds: float = 0.0
+
+    @property
+    def backend_seconds(self) -> float:
+        """The seconds of the backend's own steps: lower, solve and lift."""
+        return self.lower_seconds + self.solve_seconds + self.lift_seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,7 +392,7 @@ class Solution:
         if problem.m == 2 and len(problem.p_xz) == 2 and self.tilt is not None:
             border = self.tilt[1] - self.tilt[0]
         return outcome_figure(
-            problem, estimator, (f"{problem.name or 'Problem'}: {self.backend}"), border
+            problem, estimator, f"{problem.name or 'Problem'}: {self.backend}", border
         )
 
     def _arrays_to_draw(self) -> tuple[Problem, Array]:
@@ -410,14 +415,14 @@ class Solution:
             facts += [
                 ("error probability", f"{self.error_probability:.12g}"),
                 (
-                    ("no estimator errs less than"),
+                    "no estimator errs less than",
                     f"{judged.lower:.12g} (relative gap {judged.relative_gap:.1e})",
                 ),
                 ("leakage", self._leaks.removeprefix("leakage ")),
             ]
-        seconds = self.timings
-        spent = seconds.lower_seconds + seconds.solve_seconds + seconds.lift_seconds
-        facts.append(("seconds", f"{spent:.3g}, and {seconds.certify_seconds:.3g} to certify"))
+        spent = self.timings.backend_seconds
+        judged_in = self.timings.certify_seconds
+        facts.append(("seconds", f"{spent:.3g}, and {judged_in:.3g} to certify"))
         badge = Toned(self.status.value, self.status.tone)
         return card(
             "Solution", self.problem.name, Facts("", facts), f"{self.message}.", badge=badge

@@ -6,6 +6,6 @@ no backend calls it, and it has no state. Law: lower ≤ upper for any input.
 
 from __future__ import annotations
 
-from discreet.judge.verdict import certify, leaks
+from discreet.judge.cases import certify, leaks
 
 __all__ = ["certify", "leaks"]

@@ -1,4 +1,5 @@
-"""A case of the judge: an answer to a problem as sums, computed in one pass over the outcomes.
+"""An answer to a problem as sums, computed in one pass over the outcomes, and the entry points of
+the judge: `certify` and `leaks`.
 
 Every rule is judged on a problem over outcomes: a rule on intervals on its own partition, a rule
 for guesses over time as the matrix of all guesses given all measurements. A rule that lists the
@@ -14,12 +15,13 @@ Source: docs/theory.md, sections 8 (the certificate), 17 (densities), 18 (one pa
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from discreet.checks import are_masses
 from discreet.errors import InputError
@@ -27,32 +29,42 @@ from discreet.judge.conclusion import (
     DualBound,
     End,
     Worth,
+    conclude,
+    round_up,
     usable_duals,
-    worth_of,
     worth_of_guess,
 )
-from discreet.judge.privacy import Moves, distance, groups_of
+from discreet.judge.privacy import Group, Moves, Privacy, distance, groups_of, privacy
 from discreet.measures.law import faint_lift
 from discreet.numerics.double_double import (
+    BLOCK,
     Array,
     DoubleDouble,
     Split,
     dd_add,
 )
-from discreet.numerics.estimators import Decisions, column_error
+from discreet.numerics.estimators import column_error
 from discreet.numerics.label_strips import compiled_pays
 from discreet.numerics.rounding import SMALLEST, UNIT
-from discreet.numerics.sums import Sums, sums_of_strips, sums_over, totals
+from discreet.numerics.sums import Sums, block_sums, sums_of_strips, totals
 from discreet.numerics.tilted_losses import in_order_losses
-from discreet.problems.duals import feasible_for
+from discreet.problems.blocks import BlockProblem
+from discreet.problems.certificate import Verdict
+from discreet.problems.constraint import Constrained, LeakageBudget, each_entry
+from discreet.problems.duals import feasible_for, no_multipliers
 from discreet.problems.folds import fold
-from discreet.problems.outcomes import Blocks, Chunk
-from discreet.problems.private_rows import NOTHING_PRIVATE, PrivateRows
+from discreet.problems.laws import Law, laws_of
+from discreet.problems.leaks import Leak, Odds, leaks_of
+from discreet.problems.outcomes import Blocks, Chunk, Kind
+from discreet.problems.private_rows import PrivateRows
+from discreet.problems.problem import Problem
 from discreet.problems.rule import EXACT, Rule
 
 if TYPE_CHECKING:
-    from discreet.problems.constraint import Constrained
+    from discreet.problems.causal.model import CausalProblem
+    from discreet.problems.continuous.model import ContinuousProblem
 
+_Answer = TypeVar("_Answer")
 Progress = Callable[[int, int], None]
 
 
@@ -108,7 +120,7 @@ class _Visit:
 
     def __call__(self, chunk: Chunk) -> _PassSums:
         """Return the sums over a chunk."""
-        (a, loss) = chunk.read()
+        a, loss = chunk.read()
         outcomes = np.arange(chunk.start, chunk.start + chunk.count)
         clear = self.rule.clear(chunk.start, a, loss, self.tilt) if self.compiled else None
         parts = []
@@ -129,19 +141,16 @@ class _Visit:
                 )
             counted = totals(a, loss, clear)
         batches = list[Moves]()
-
-        def decide(block: slice) -> Decisions:
-            decided = self.rule.decisions(outcomes[block], a[:, block], loss[:, block])
+        rows = self.rows if clear is None else None
+        for start in range(0, outcomes.size, BLOCK):
+            here = outcomes[start : start + BLOCK]
+            masses = a[:, start : start + BLOCK]
+            costs = loss[:, start : start + BLOCK]
+            decided = self.rule.decisions(here, masses, costs)
+            parts.append(block_sums(decided, masses, costs, self.tilt, self.lift, rows))
             if self.private and decided.places.size:
-                drawn = outcomes[block][decided.places]
-                batches.append(
-                    Moves.of(decided, drawn, a[:, block], loss[:, block], self.p_x, self.private)
-                )
-            return decided
-
-        if a.size:
-            rows = self.rows if clear is None else None
-            parts.append(sums_over(decide, a, loss, self.tilt, self.lift, rows))
+                drawn = here[decided.places]
+                batches.append(Moves.of(decided, drawn, masses, costs, self.p_x, self.private))
         moves = [Moves.joined(batches)] if batches else batches
         return _PassSums(chunk.count, reduce(Sums.plus, parts), counted, last, moves)
 
@@ -151,7 +160,6 @@ class JudgedAnswer:
 
     answer, own       the given rule, and its worth
     totals            totals of the outcomes, and error probabilities of the constant guesses
-    blend_doubt       upper bound of the `doubt` of a blend
     blocks            the outcomes, for a rule that does not list their guesses; else None
     """
 
@@ -182,7 +190,9 @@ class JudgedAnswer:
         self._model = model
         self._threads = threads
         self._progress = progress
-        self._compiled = compiled_pays(model.N) if compiled is None else compiled
+        if compiled is None:
+            compiled = model.rows is None and compiled_pays(model.N)
+        self._compiled = compiled
         self._lift = faint_lift(model.p_x)
         self._private = PrivateRows.of(self.terms, model.p_x)
         result = self._pass(rule, self._tilt)
@@ -191,7 +201,11 @@ class JudgedAnswer:
         self.totals = model.totals(result.totals)
         self._plain = self._worth(rule, result)
         self.own = self._ignoring_some(rule)
-        self.blend_doubt = rule.blend_doubt(self._plain.doubt)
+
+    @property
+    def blend_doubt(self) -> float:
+        """Return an upper bound of the `doubt` of a blend."""
+        return self.answer.blend_doubt(self._plain.doubt)
 
     @property
     def blocks(self) -> Blocks | None:
@@ -212,24 +226,19 @@ class JudgedAnswer:
             if self._progress is not None:
                 self._progress(visited, model.N)
 
-        # Errors of the masses would make the cost of perfect privacy uncertain, so moves are
-        # collected only if the masses are exact.
-        exact = rule.inexact(self._discrete) is EXACT
         visit = _Visit(
-            rule.on_outcomes(),
+            rule,
             tilt,
             self._lift,
             self._compiled,
             model.streamed,
-            self._private if exact else NOTHING_PRIVATE,
+            self._private,
             model.p_x,
             model.rows,
         )
-        result: _PassSums
-        if model.rows is None:
-            result = fold(model.blocks, visit, _merge_sums, threads=self._threads, seen=seen)
-        else:  # arrays of one chunk
-            result = visit(next(model.blocks.chunks()))
+        if model.kind is Kind.ARRAYS and model.rows is not None:  # of one chunk
+            return visit(Chunk(0, model.N, lambda: (model.p_xz, model.loss)))
+        result: _PassSums = fold(model.blocks, visit, _merge_sums, threads=self._threads, seen=seen)
         if result.outcomes != model.N:
             raise InputError(
                 f"the blocks hold {result.outcomes} outcomes, but the problem states "
@@ -239,19 +248,60 @@ class JudgedAnswer:
         return result
 
     def _worth(self, rule: Rule, result: _PassSums) -> Worth:
-        """Return the worth of a rule from its pass, before blending in its share of ignored
-        outcomes.
+        """Return the worth of a rule from its pass, for a total probability of one, before blending
+        in its share of ignored outcomes.
+
+        If a column does not sum to one, the missing mass is an uncertainty in every entry that
+        depends on the draw.
         """
-        self._latest = rule, result.sums
-        return worth_of(
-            result.sums,
-            self.totals,
-            self._lift,
-            self.terms,
-            result.moves if self._private else None,
-            rule.inexact(self._discrete),
-            self._private,
-        )
+        sums = result.sums
+        self._latest = rule, sums
+        lift = self._lift
+        marginal = self.totals.marginal
+        constraints = self.totals.constraints
+        inexact = rule.inexact(self._discrete)
+        lost = sums.lost + inexact.vanished
+        law = laws_of(sums.joint, marginal, lift, self.terms, constraints, lost)
+        error = max(0.0, float(sums.loss[0] + sums.loss[1]))
+        missed = sums.missed
+        total = constraints[0]
+        if total != 1.0:
+            # The quotient may be subnormal.
+            missed = 2.0 * missed + (SMALLEST if error > 0.0 else 0.0)
+            error /= total
+        doubt = sums.doubt + inexact.relative
+        if sums.column_error > 0.0:
+            doubt += sums.column_error * sums.drawn_share()
+        private = self._private
+        tied = private.tied
+        verdict = Privacy(math.inf)
+        if private:
+            doubt += inexact.relative_to(law.groups[0])  # for every entry, and hence the totals π_j
+            groups = groups_of(law, self.terms)
+            accuracy = sums.doubt
+            if private.gains.size:
+                accuracy += (private.gains.shape[1] + 2) * UNIT  # rounding of an outcome's gain
+                joint = private.extend_sums(sums.joint, lift)
+                marginal = private.extend_sums(marginal, np.zeros_like(lift))
+                laws = private.gain_laws(joint, marginal)
+                groups += [Group(rows, each, True) for rows, each in laws]
+            # Errors of the masses would make the cost of moves uncertain.
+            moves = result.moves if inexact is EXACT else []
+            verdict = privacy(groups, moves, marginal, doubt, accuracy)
+        elif np.any(inexact.joint):
+            ((group,),) = law.constraints
+            law = Law(((replace(group, off=group.off + inexact.joint),),))
+        if tied and verdict.within == 0.0:
+            unproven = private.without_proven(law)
+            gained = unproven.ceilings(doubt + verdict.change)
+            if gained[list(tied)].any():
+                # The moves may let other actions gain, so the leakage of the stored answer is used.
+                verdict = Privacy(verdict.stored)
+            else:
+                law = unproven
+        upper = round_up(error + verdict.rise + inexact.loss, sums.column_error, missed)
+        upper *= 1.0 + 2.0 * inexact.relative
+        return Worth(law, error, upper, doubt, verdict.within, verdict.moves, verdict.change, tied)
 
     def _worth_of(self, rule: Rule) -> Worth:
         return self._worth(rule, self._pass(rule, self._tilt))
@@ -304,7 +354,7 @@ class JudgedAnswer:
         problem = self._problem
         error = self.own.error
         if self.answer.explicit:
-            zero = usable_duals(problem, None, None)
+            zero = np.zeros_like(self._tilt), no_multipliers(self.terms)
             yield DualBound(*zero, problem.least(*zero, error, None))
         if self._tilt.any() or not self.answer.explicit:
             least_losses = self._sums.least(self._tilt, self._lift)
@@ -324,12 +374,10 @@ class JudgedAnswer:
         multipliers = duals.multipliers
         lowered = 0.0
         if tilt.any() and not np.array_equal(prior, self._problem.p_x):
-            feasible = feasible_for(tilt, multipliers, prior, self.terms)
-            assert feasible is not None  # feasible for a prior nearby
+            tilt, multipliers = feasible_for(tilt, multipliers, prior, self.terms)
             # Every least tilted loss falls by at most Σ_j max_i (t_ij − t'_ij) a_jl.
-            fall = (tilt - feasible[0]).max(axis=0, initial=0.0)  # a gain does not count
+            fall = (duals.tilt - tilt).max(axis=0, initial=0.0)  # a gain does not count
             lowered = float(fall @ marginal) + SMALLEST * marginal.size
-            tilt, multipliers = feasible
         parts = (*duals.parts, -(self._unseen() + lowered) * (1.0 + 2.0**-30))
         total = totals[0]
         if all(map(math.isfinite, parts)):
@@ -365,3 +413,57 @@ class JudgedAnswer:
             sums = self._pass(answer, tilt).sums
         # For each constraint, the rows of an outcome sum to w_l.
         return sums.worst * len(self.terms)
+
+
+def certify(
+    problem: Problem | BlockProblem | ContinuousProblem | CausalProblem,
+    answer: _Answer,
+    tilt: Array | None = None,
+    multiplier: ArrayLike | None = None,
+    *,
+    anchors: Iterable[Array] = (),
+    threads: int = 0,
+    progress: Progress | None = None,
+) -> Verdict[_Answer]:
+    """Judge an answer with optional duals (tilt t [m, n], multiplier μ; sign conventions of
+    docs/theory.md).
+
+    problem      in memory, in blocks, of densities, or of guesses over time
+    answer       an estimator [m, N] or a rule for a problem in memory, a rule for blocks, a rule on
+                 intervals for densities, a causal rule for guesses over time
+    tilt         default: the rule's own tilt, if it has one. Without a multiplier (at budget 0:
+                 without a tilt) the lower bound is the Bayes error
+    multiplier   a number, or an array [C] with one multiplier for each constraint
+    anchors      estimators [m, N] to blend a matrix towards; each is checked before it is used
+    threads      for large problems: 0 = all cores; results do not depend on it
+    progress     called with (outcomes seen, N) while a rule is judged
+
+    Law: if no blend towards an anchor is used, the certificates of a rule and of its matrix agree
+    up to rounding.
+
+    Raises InputError for wrong shapes, and for blocks that contradict the problem: entries that are
+    negative or not numbers, a different number of outcomes, totals that differ by more than 1e-9.
+    """
+    rule = problem.rule_of(answer, anchors)
+    multipliers = None
+    if multiplier is not None:
+        multipliers = each_entry("multiplier", multiplier, len(problem.terms))
+    return conclude(JudgedAnswer(problem, rule, tilt, multipliers, threads, progress))
+
+
+def leaks(
+    problem: Problem | BlockProblem | ContinuousProblem | CausalProblem,
+    answer: Any,
+    *,
+    threads: int = 0,
+) -> tuple[tuple[Leak, ...], Odds | None]:
+    """Return the leakage of an answer as it was given, by every measure, and the guess that changes
+    odds most; in one pass.
+
+    With several secrets, every secret is measured; a secret given another variable is measured only
+    by its own measure. Raises InputError under the same conditions as `certify`.
+    """
+    limits = [LeakageBudget(math.inf, term.measure) for term in problem.terms]
+    free = problem.with_budget(limits)
+    worth = JudgedAnswer(free, free.rule_of(answer), None, None, threads).own
+    return leaks_of(worth.law, worth.doubt, [term.measure for term in problem.terms])

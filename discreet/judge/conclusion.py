@@ -34,37 +34,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.checks import real_numbers
 from discreet.judge.privacy import (
     PRIVATE_LIMIT,
-    Group,
     Moves,
-    Privacy,
-    groups_of,
     is_private,
-    privacy,
 )
 from discreet.lazy import cached_property
 from discreet.measures.law import OutputLaw, phi_residual
 from discreet.numerics.double_double import Array
 from discreet.numerics.estimators import column_error
 from discreet.numerics.rounding import SMALLEST, TOTAL_ROUNDING, UNIT
-from discreet.numerics.sums import Sums
 from discreet.problems.blend import blends
 from discreet.problems.certificate import Certificate, KKTResiduals, TermLeakage, Verdict
 from discreet.problems.constraint import Constrained, Term, asks_privacy
 from discreet.problems.duals import feasible_for, no_multipliers
-from discreet.problems.laws import Law, laws_of
-from discreet.problems.outcomes import Totals
-from discreet.problems.private_rows import PrivateRows
-from discreet.problems.rule import Inexact, Rule
+from discreet.problems.laws import Law
+from discreet.problems.rule import Rule
 
 if TYPE_CHECKING:
     from discreet.judge.cases import JudgedAnswer
@@ -101,6 +93,22 @@ class Worth:
         """Return upper bounds of the leakage of the answer under each constraint [C]."""
         return self.law.ceilings(self.doubt + self.change)
 
+    @cached_property
+    def phi_residual(self) -> float:
+        """Return ‖Φ P‖∞ of the answer."""
+        return max(map(phi_residual, self.law.groups))
+
+    def keeps_budgets(self, terms: Sequence[Term]) -> list[bool]:
+        """Return whether the answer is proven to satisfy each budget [C]."""
+        kept = []
+        for number, term in enumerate(terms):
+            if term.budget.perfect:
+                kept.append(is_private(self.within, self.doubt))
+                continue
+            most = PRIVATE_LIMIT if number in self.tied else term.budget.amount
+            kept.append(term.budget.oblivious or bool(self.leakage_ceilings[number] <= most))
+        return kept
+
 
 @dataclass(frozen=True, eq=False)
 class End:
@@ -129,67 +137,6 @@ class DualBound:
     multipliers: Array
     parts: tuple[float, ...]
     surplus: float = 0.0
-
-
-def worth_of(
-    sums: Sums,
-    totals: Totals,
-    lift: NDArray[np.int32],
-    terms: Sequence[Term],
-    moves: Sequence[Moves] | None,
-    inexact: Inexact,
-    private: PrivateRows,
-) -> Worth:
-    """Return the worth of an answer with these sums, normalised by the total probability of each
-    constraint.
-
-    moves    moves of the answer; None if no rows must be private
-    inexact  further errors of the sums
-
-    If a column does not sum to one, the missing mass is an uncertainty in every entry that depends
-    on the draw.
-    """
-    marginal = totals.marginal
-    lost = sums.lost + inexact.vanished
-    law = laws_of(sums.joint, marginal, lift, terms, totals.constraints, lost)
-    error = max(0.0, float(sums.loss[0] + sums.loss[1]))
-    missed = sums.missed
-    total = totals.constraints[0]
-    if total != 1.0:
-        missed = 2.0 * missed + (SMALLEST if error > 0.0 else 0.0)  # the quotient may be subnormal
-        error /= total
-    accuracy = sums.doubt
-    doubt = accuracy + (sums.column_error * sums.drawn_share() if sums.column_error > 0.0 else 0.0)
-    doubt += inexact.relative
-    if moves is not None:
-        doubt += inexact.relative_to(law.groups[0])  # for every entry, and hence the totals π_j
-    elif np.any(inexact.joint):
-        ((group,),) = law.constraints
-        law = Law(((replace(group, off=group.off + inexact.joint),),))
-    verdict = Privacy(math.inf)
-    if moves is not None:
-        groups = groups_of(law, terms)
-        if private.gains.size:
-            accuracy += (private.gains.shape[1] + 2) * UNIT  # rounding of the gain of an outcome
-            joint = private.extend_sums(sums.joint, lift)
-            marginal = private.extend_sums(marginal, np.zeros_like(lift))
-            groups += [Group(rows, each, True) for rows, each in private.gain_laws(joint, marginal)]
-        verdict = privacy(groups, moves, marginal, doubt, accuracy)
-
-    def worth(verdict: Privacy, law: Law) -> Worth:
-        upper = round_up(error + verdict.rise + inexact.loss, sums.column_error, missed)
-        upper *= 1.0 + 2.0 * inexact.relative
-        return Worth(
-            law, error, upper, doubt, verdict.within, verdict.moves, verdict.change, private.tied
-        )
-
-    if private.tied and verdict.within == 0.0:
-        exactly = worth(verdict, private.without_proven(law))
-        if not any(exactly.leakage_ceilings[number] for number in private.tied):
-            return exactly
-        # The moves may let other actions gain, so the leakage of the stored answer is used.
-        verdict = Privacy(verdict.stored)
-    return worth(verdict, law)
 
 
 def worth_of_guess(column: Array, errors: Array, law: Law) -> Worth:
@@ -229,11 +176,11 @@ def conclude(case: JudgedAnswer) -> Verdict[Any]:
     certificate = Certificate(
         lower=lower,
         upper=upper,
-        phi_residual=_phi_residual(worth),
+        phi_residual=worth.phi_residual,
         private_within=worth.within if private else math.inf,
         blend=share,
         own_error=own.error,
-        own_phi_residual=_phi_residual(own),
+        own_phi_residual=own.phi_residual,
         own_private_within=own.within if private else math.inf,
         kkt=_residuals(case.terms, worth, duals, case.worst_entry(answer, duals.tilt)),
         terms=_term_leakages(case.terms, worth, own),
@@ -245,10 +192,6 @@ def conclude(case: JudgedAnswer) -> Verdict[Any]:
         else np.zeros((2, 0), dtype=np.intp)
     )
     return Verdict(answer.answer, duals.tilt, duals.multipliers, certificate, case.blocks, moved)
-
-
-def _phi_residual(worth: Worth) -> float:
-    return max(map(phi_residual, worth.law.groups))
 
 
 def _of_either_total(lower: float, upper: float, off: float) -> tuple[float, float]:
@@ -268,7 +211,8 @@ def _term_leakages(terms: Sequence[Term], worth: Worth, own: Worth) -> tuple[Ter
     given.
     """
     columns = (worth.law.leakages, worth.leakage_ceilings, own.law.leakages, own.leakage_ceilings)
-    rows = zip(terms, *[column.tolist() for column in columns], strict=True)
+    numbers = [column.tolist() for column in columns]
+    rows = zip(terms, *numbers, own.keeps_budgets(terms), strict=True)
     return tuple(
         [
             TermLeakage(
@@ -278,23 +222,12 @@ def _term_leakages(terms: Sequence[Term], worth: Worth, own: Worth) -> tuple[Ter
                 ceiling,
                 own_leakage,
                 own_ceiling,
-                own_budget_kept=_keeps(number, term, own),
-                perfect=term.budget.perfect,
+                own_budget_kept,
+                term.budget.perfect,
             )
-            for number, (term, leakage, ceiling, own_leakage, own_ceiling) in enumerate(rows)
+            for term, leakage, ceiling, own_leakage, own_ceiling, own_budget_kept in rows
         ]
     )
-
-
-def _keeps(number: int, term: Term, worth: Worth) -> bool:
-    if term.budget.perfect:
-        return is_private(worth.within, worth.doubt)
-    most = PRIVATE_LIMIT if number in worth.tied else term.budget.amount
-    return term.budget.oblivious or bool(worth.leakage_ceilings[number] <= most)
-
-
-def _keeps_budgets(terms: Sequence[Term], worth: Worth) -> bool:
-    return all(_keeps(number, term, worth) for number, term in enumerate(terms))
 
 
 def _independent_guesses(case: JudgedAnswer) -> list[End]:
@@ -314,14 +247,14 @@ def _within_budget(case: JudgedAnswer) -> tuple[Rule, Worth, float]:
     """
     own = case.own
     worth = case.own
-    if _keeps_budgets(case.terms, own):
+    if all(own.keeps_budgets(case.terms)):
         return case.answer, own, 0.0
     ends = [*_independent_guesses(case), *case.anchors]
     perfect = asks_privacy(case.terms)
     # A blend that includes any share of this answer is not private.
     if perfect and not is_private(own.within, own.doubt):
         best = min(
-            (end for end in ends if _keeps_budgets(case.terms, end.worth)),
+            (end for end in ends if all(end.worth.keeps_budgets(case.terms))),
             key=lambda end: end.worth.error,
         )
         return *case.blended(1.0, best), max(best.moved, SMALLEST)
@@ -336,7 +269,7 @@ def _within_budget(case: JudgedAnswer) -> tuple[Rule, Worth, float]:
         own.law, own.error, [end.worth for end in ends], budgets, slack, leaked
     ):
         answer, worth = case.blended(share, ends[which])
-        if _keeps_budgets(case.terms, worth):
+        if all(worth.keeps_budgets(case.terms)):
             return answer, worth, max(share, SMALLEST)
     return *case.blended(1.0, ends[0]), 1.0
 
@@ -351,20 +284,17 @@ def usable_duals(
     If the duals cannot be made feasible, return t = 0 with the best μ, which proves the Bayes
     error.
 
-    Raises InputError for a tilt of a wrong shape or with entries that are not real numbers, and if
-    the number of multipliers is not the number of constraints.
+    Raises InputError for a tilt of a wrong shape or with entries that are not real numbers.
     """
-    prices = np.full(len(problem.terms), math.nan)
-    if multipliers is not None:
-        prices = real_numbers("multiplier", multipliers, (len(problem.terms),))
-    feasible = None
-    if tilt is not None:
-        given = real_numbers("tilt", tilt, (problem.m, problem.n))
-        if given.any():
-            feasible = feasible_for(given, prices, problem.p_x, problem.terms)
-    if feasible is None or not feasible[0].any():
-        return np.zeros((problem.m, problem.n)), no_multipliers(problem.terms)
-    return feasible
+    shape = (problem.m, problem.n)
+    given = np.zeros(shape) if tilt is None else real_numbers("tilt", tilt, shape)
+    if given.any():
+        if multipliers is None:
+            multipliers = np.full(len(problem.terms), math.nan)
+        feasible = feasible_for(given, multipliers, problem.p_x, problem.terms)
+        if feasible[0].any():
+            return feasible
+    return np.zeros(shape), no_multipliers(problem.terms)
 
 
 def _bound(terms: Sequence[Term], duals: DualBound, reached: Worth) -> float:
@@ -379,7 +309,7 @@ def _bound(terms: Sequence[Term], duals: DualBound, reached: Worth) -> float:
         if term.budget.perfect:
             if reached.within != 0.0:
                 groups = reached.law.constraints[number]
-                cost += reached.within * _spread_of(term, duals.tilt, groups)
+                cost += reached.within * _spread(term, duals.tilt, groups)
         elif price > 0.0:
             level = term.level
             if number in reached.tied:
@@ -393,18 +323,17 @@ def _bound(terms: Sequence[Term], duals: DualBound, reached: Worth) -> float:
     return bound - 4.0 * UNIT * (abs(bound) + cost)
 
 
-def _spread_of(term: Term, tilt: Array, groups: Sequence[OutputLaw]) -> float:
-    """Return Σ over groups of `_spread`, weighted by the probability of the given value."""
-    each = zip(term.groups, groups, strict=True)
-    return sum([float(law.mass.sum()) * _spread(tilt[:, rows], law.p_x) for rows, law in each])
-
-
-def _spread(tilt: Array, p_x: Array) -> float:
-    """Return an upper bound of max_i min_c Σ_j π_j |t_ij − c|; the minimum is at one of the
-    t_ij.
+def _spread(term: Term, tilt: Array, groups: Sequence[OutputLaw]) -> float:
+    """Return an upper bound of max_i min_c Σ_j π_j |t_ij − c|, summed over groups by the
+    probability of the given value; the minimum is at one of the t_ij.
     """
-    apart = np.abs(tilt[:, :, None] - tilt[:, None, :])
-    return float((apart @ p_x).min(axis=1).max()) * (1.0 + 2.0**-30) + SMALLEST
+    total = 0.0
+    for rows, law in zip(term.groups, groups, strict=True):
+        own = tilt[:, rows]
+        apart = np.abs(own[:, :, None] - own[:, None, :])
+        widest = float((apart @ law.p_x).min(axis=1).max()) * (1.0 + 2.0**-30) + SMALLEST
+        total += float(law.mass.sum()) * widest
+    return total
 
 
 def _residuals(

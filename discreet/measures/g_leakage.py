@@ -113,7 +113,7 @@ class BestAction(Measure):
         """
         rows = self.rows(p_x)
         rows = rows[(rows > 0.0).any(axis=1) | ~rows.any(axis=1)]
-        (low, high) = ends(x, reach, p_x)
+        low, high = ends(x, reach, p_x)
         up = np.maximum(rows, 0.0) * p_x
         down = np.minimum(rows, 0.0) * p_x
         value = rows @ p_x + high @ up.T + low @ down.T

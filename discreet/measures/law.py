@@ -11,7 +11,6 @@ Source: docs/theory.md, sections 3 and 10.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -33,8 +32,6 @@ from discreet.numerics.rounding import (
     LEAST_EXACT,
     SMALLEST,
     UNIT,
-    leakage_doubt,
-    ratio_doubt,
 )
 from discreet.numerics.sums import lifted_rows
 
@@ -107,9 +104,7 @@ class OutputLaw:
         guesses; 0 if there is only one guess.
         """
         return (
-            0.0
-            if self.is_constant
-            else self._gather(self.mass, self.measure.excess, self.ratio_minus_one())
+            0.0 if self.is_constant else self._gather(self.mass, self.measure.excess, self._ratio)
         )
 
     def _gather(self, mass: Array, value: Callable[..., Array], *of: Array) -> float:
@@ -189,7 +184,7 @@ class OutputLaw:
         doubt = self.doubt + perturbation
         if not doubt < 0.5:
             return np.inf
-        x = self.ratio_minus_one()
+        x = self._ratio
         mass = self.mass
         if measure.steepness == np.inf:
             reach = self.reach(perturbation)
@@ -225,7 +220,7 @@ class OutputLaw:
         """
         possible = self.p_x > 0.0
         made = self.mass > 0.0
-        high = low = 1.0 + self.ratio_minus_one()
+        high = low = 1.0 + self._ratio
         if perturbation is not None:
             if not perturbation < 1.0 / 3.0:
                 return np.full(high.shape, np.inf)
@@ -322,6 +317,29 @@ def law_of(
     return OutputLaw(mass[0], deviation, marginal[0], ratio_doubt(deviation.shape[1]), off, measure)
 
 
+def ratio_doubt(n: int) -> float:
+    """Return an upper bound of the relative error of r_ij = u_ij Σπ / (s_i π_j), computed in
+    double-double from given u and π.
+
+    The two products have relative errors of 8u², their difference adds 3u² of both, and s_i and Σπ,
+    whose low parts are plain sums of n terms, add n u². The total is (2n + 19) u² (r + 1), where 1
+    ≤ 2r; smaller r may be less accurate, since r − 1 itself is rounded.
+    """
+    return (n + 32) * 2.0**-104
+
+
+def leakage_doubt(n: int, m: int) -> float:
+    """Return an upper bound of the relative rounding error of Σ_i s_i Σ_j π_j φ(r_ij) as computed
+    from given r.
+
+    The relative error of φ is at most 256u: where it is computed as r log r − (r − 1), the two
+    terms are at most 22 φ in size and a logarithm has an error of 4 units in the last place. The
+    sums add (n + m)u, the squared total probability adds 2 `TOTAL_ROUNDING` = 32u, and single
+    roundings add 32u.
+    """
+    return (n + m + 320) * UNIT
+
+
 def _deviation(*numbers: Array) -> Array:
     """Return u_ij Σ π − s_i π_j for double-double numbers u, Σ π, s and π."""
     joint, total, mass, (high, low) = zip(numbers[::2], numbers[1::2], strict=True)
@@ -349,11 +367,6 @@ def total_of(marginal: DoubleDouble) -> float:
     """Return Σ_j π_j, rounded once, for double-double π_j [n]."""
     high, low = row_sums(marginal)
     return float(high + low)
-
-
-def total_error(marginal: DoubleDouble, rows: slice = slice(None)) -> float:
-    """Return |Σ_j π_j − 1| over the selected rows, rounded once, for double-double π_j [n]."""
-    return abs(math.fsum([*marginal[0][rows].tolist(), *marginal[1][rows].tolist(), -1.0]))
 
 
 def row_sums(numbers: DoubleDouble) -> DoubleDouble:

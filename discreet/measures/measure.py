@@ -104,17 +104,13 @@ class Measure(ABC):
     name: ClassVar[str]
     unit: ClassVar[str] = "nats"
     citation: ClassVar[str]
+    growth: float = 0.0
     scope: ClassVar[Scope] = Scope.TOTAL
     separates: ClassVar[bool] = True
     conditional: ClassVar[bool] = False
     steepness: ClassVar[float] = math.inf
     cone: ClassVar[Cone | None] = None
     contrast: ClassVar[Contrast | None] = None
-
-    @property
-    def growth(self) -> float:
-        """Return c in B = e^{cε} − 1, or 0 if B = ε."""
-        return 0.0
 
     @property
     def order(self) -> float:

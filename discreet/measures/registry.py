@@ -100,7 +100,7 @@ def measure_of(given: str | Measure) -> Measure:
     except (ValueError, TypeError, RecursionError):
         fields = ", ".join(getattr(known[name], "__dataclass_fields__", ()))
         wanted = (
-            (f"write {name}:{fields}=… with a number or a list of lists")
+            f"write {name}:{fields}=… with a number or a list of lists"
             if fields
             else f"{name} takes none"
         )

@@ -21,7 +21,7 @@ from typing import final
 
 import numpy as np
 
-from discreet.checks import brief, real
+from discreet.checks import brief, freeze, real
 from discreet.errors import InputError
 from discreet.measures.measure import Cone, Measure, RatioTerms, ends, remainder, remainder_ceiling
 from discreet.measures.region import Region
@@ -35,7 +35,9 @@ _LARGEST_POWER = 1e250
 @final
 @dataclass(frozen=True)
 class Sibson(Measure):
-    """The budget bounds Sibson's mutual information of order `alpha`, 1.01 ≤ alpha ≤ 100."""
+    """The budget bounds Sibson's mutual information of order `alpha`, 1.01 ≤ alpha ≤ 100, by Σ_i
+    g(u_i) ≤ e^{cε} − 1 with `growth` c = (α − 1)/α.
+    """
 
     alpha: float
 
@@ -52,6 +54,7 @@ class Sibson(Measure):
                 f"the order alpha of Sibson's information is {brief(self.alpha)}; give a number "
                 "from 1.01 to 100"
             )
+        freeze(self, growth=(self.alpha - 1.0) / self.alpha)
 
     def __str__(self) -> str:
         return f"sibson:alpha={float(self.alpha)!r}"
@@ -60,11 +63,6 @@ class Sibson(Measure):
     def order(self) -> float:
         """Return the order α of the measure."""
         return self.alpha
-
-    @property
-    def growth(self) -> float:
-        """Return c = (α − 1)/α: the budget reads Σ_i g(u_i) ≤ e^{cε} − 1."""
-        return (self.alpha - 1.0) / self.alpha
 
     def rates_ceiling(self, rates: Array, region: Region) -> Array:
         """Return Π times the value under π⁺: the value is the minimum over references of a sum of

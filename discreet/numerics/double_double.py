@@ -51,8 +51,13 @@ def exact_product(a: Any, b: Any) -> tuple[Any, Any]:
     1e-290 and 1e290 in size.
     """
     product = a * b
-    (a_high, a_low) = _halves(a)
-    (b_high, b_low) = _halves(b)
+    # Dekker's method: two halves of each number, of 26 bits each.
+    a_high = _SPLIT * a
+    a_high = a_high - (a_high - a)
+    a_low = a - a_high
+    b_high = _SPLIT * b
+    b_high = b_high - (b_high - b)
+    b_low = b - b_high
     # Reuse one array for the error and one for products: allocation costs more than arithmetic.
     error = a_high * b_high
     error -= product
@@ -62,13 +67,6 @@ def exact_product(a: Any, b: Any) -> tuple[Any, Any]:
         part = np.multiply(one, other, out=part) if isinstance(part, np.ndarray) else one * other
         error += part
     return product, error
-
-
-def _halves(a: Any) -> tuple[Any, Any]:
-    """Return the two halves of each number, of 26 bits each, by Dekker's method."""
-    high = _SPLIT * a
-    high = high - (high - a)
-    return high, a - high
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,12 +97,6 @@ class Split:
         rest -= second
         return cls(values, parts, most)
 
-    def sum(self) -> DoubleDouble:
-        """Return the sum over the last axis; its error is two roundings plus 2^-154 N⁴ times the
-        largest |term|.
-        """
-        return _join_sums(self.parts.sum(axis=-1))
-
     def chosen(self, chosen: Array) -> DoubleDouble:
         """Return Σ_l c_il v_jl [m, k] for values ≥ 0 [k, N] and zeros and ones c [m, N], as
         accurate as `dd_sum`.
@@ -118,6 +110,9 @@ class Split:
 
 
 def _join_sums(sums: Array) -> DoubleDouble:
+    """Return the total of the sums of three parts [3, …]; its error is two roundings plus 2^-154 N⁴
+    times the largest |term|.
+    """
     high, low = _two_sum(sums[0], sums[1])
     return _two_sum(high, low + sums[2])
 
@@ -166,8 +161,8 @@ def dd_sum(values: Array) -> DoubleDouble:
     if 0 < values.shape[-1] <= _FEW_TERMS:
         return _sum_in_turn(values)
     if values.size <= BLOCK:
-        return Split.of(values).sum()
-    return _by_blocks(values.shape, lambda block: Split.of(values[..., block]).sum())
+        return _join_sums(Split.of(values).parts.sum(axis=-1))
+    return _by_blocks(values.shape, lambda block: dd_sum(values[..., block]))
 
 
 def dd_sum_chosen(values: Array, chosen: Array) -> DoubleDouble:
@@ -184,12 +179,8 @@ def dd_dot(a: Array, b: Array) -> DoubleDouble:
     size.
     """
     together = np.broadcast(a, b)
-    if together.size <= BLOCK:
-        return _split_dot(a, b)
-    return _by_blocks(together.shape, lambda block: _split_dot(a[..., block], b[..., block]))
-
-
-def _split_dot(a: Array, b: Array) -> DoubleDouble:
+    if together.size > BLOCK and together.shape[-1] > 1:
+        return _by_blocks(together.shape, lambda block: dd_dot(a[..., block], b[..., block]))
     product, error = exact_product(a, b)
     high, low = dd_sum(product)
     return _two_sum(high, low + error.sum(axis=-1))

@@ -11,9 +11,7 @@ Source: docs/theory.md, sections 8 (rounding) and 18 (clear).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +27,7 @@ from discreet.numerics.double_double import (
 )
 from discreet.numerics.estimators import Decisions, column_error
 from discreet.numerics.label_strips import StripSums, strip_sums
-from discreet.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT, sum_doubt
+from discreet.numerics.rounding import LEAST_EXACT, SMALLEST, SUM_ROUNDING, UNIT
 from discreet.numerics.tilted_losses import (
     dd_label_doubt,
     in_order_losses,
@@ -121,38 +119,30 @@ class Sums:
         return (*parts, float(self.loss[0]), float(self.loss[1]), -lost, -2.0 * self.doubt * size)
 
 
-def sums_over(
-    decide: Callable[[slice], Decisions],
+def sum_doubt(outcomes: int, entries: int) -> float:
+    """Return an upper bound of the relative error of double-double sums of numbers ≥ 0 over
+    outcomes, if m·n `entries` are summed at once.
+
+    The error of one block, or of one compiled pass, is at most `SUM_ROUNDING`. Adding two
+    double-doubles of one sign has a relative error of 3u² < 2⁻¹⁰⁴. There is at most one such
+    addition for every chunk, hence for every outcome, and one for every 2¹³ products.
+    """
+    return SUM_ROUNDING + outcomes * (1.0 + entries * 2.0**-13) * 2.0**-104
+
+
+def block_sums(
+    decided: Decisions,
     p_xz: Array,
     loss: Array,
     tilt: Array,
     lift: NDArray[np.int32],
     rows: Split | None = None,
 ) -> Sums:
-    """Return the sums over outcomes p_xz [n, ·], loss [m, ·] under a feasible tilt.
+    """Return the sums over at most `BLOCK` outcomes p_xz [n, ·], loss [m, ·] under a feasible tilt.
 
-    decide  returns the decisions at a slice of the outcomes
     lift    exponents that keep products of rare private values from underflow (`faint_lift`) [n]
-    rows    `split_rows` of at most `BLOCK` outcomes, if already known
+    rows    the lifted rows of p_xz, split, if already known
     """
-    blocks = (slice(start, start + BLOCK) for start in range(0, p_xz.shape[1], BLOCK))
-    return reduce(
-        Sums.plus,
-        (
-            _block_sums(decide(each), p_xz[:, each], loss[:, each], tilt, lift, rows)
-            for each in blocks
-        ),
-    )
-
-
-def _block_sums(
-    decided: Decisions,
-    p_xz: Array,
-    loss: Array,
-    tilt: Array,
-    lift: NDArray[np.int32],
-    rows: Split | None,
-) -> Sums:
     places = decided.places
     columns = decided.columns
     losses = in_order_losses(p_xz, loss, tilt)
@@ -196,17 +186,9 @@ def _block_sums(
             * SMALLEST
             * float(np.count_nonzero(np.logical_and(columns, loss.take(places, axis=1))))
         )
-    # Only the diagonal of the sums of losses by guess is needed.
-    if len(loss) * (len(p_xz) + len(loss)) * p_xz.shape[1] > 8 * BLOCK:
-        joint = decided.sums(lifted_rows(p_xz, lift))
-        expected = decided.expected(loss)
-    else:
-        joint, expected = _by_rows(
-            *decided.sums_of(split_rows(p_xz, loss, lift) if rows is None else rows), len(p_xz)
-        )
     return Sums(
-        joint,
-        expected,
+        decided.sums_of(Split.of(lifted_rows(p_xz, lift)) if rows is None else rows),
+        decided.expected(loss),
         random,
         error,
         missed,
@@ -232,22 +214,9 @@ def _lost(columns: Array, masses: Array) -> Array | float:
     return np.asarray(4.0 * SMALLEST * ((columns > 0.0).astype(np.float64) @ (masses > 0.0).T))
 
 
-def split_rows(p_xz: Array, loss: Array, lift: NDArray[np.int32]) -> Split:
-    """Return the rows of p_xz, lifted, and of loss [n + m, ·], split so that they can be summed
-    under many estimators.
-    """
-    return Split.of(np.concatenate([lifted_rows(p_xz, lift), loss]))
-
-
 def lifted_rows(p_xz: Array, lift: NDArray[np.int32]) -> Array:
     """Return p_xz [n, ·] times 2^lift_j [n]."""
     return np.ldexp(p_xz, lift[:, None]) if lift.any() else p_xz
-
-
-def _by_rows(high: Array, low: Array, n: int) -> tuple[DoubleDouble, DoubleDouble]:
-    """Separate sums by guess [m, n + m] into the sums of p_xz [m, n] and the expected loss []."""
-    lost = dd_sum(np.concatenate([np.diagonal(high[:, n:]), np.diagonal(low[:, n:])]))
-    return (high[:, :n], low[:, :n]), lost
 
 
 def _excess_loss(
@@ -293,9 +262,13 @@ def clear_strips(
 
 def sums_of_strips(clear: StripSums, lift: NDArray[np.int32]) -> Sums:
     """Return the sums over clear outcomes."""
-    (high, low), loss = _by_rows(*clear.sums, lift.size)
-    joint = np.ldexp(high, lift), np.ldexp(low, lift)
-    return Sums(joint, loss, np.zeros(high.shape), 0.0, 0.0, 0.0, 0.0, 0.0, int(clear.counts.sum()))
+    high, low = clear.sums
+    n = lift.size
+    # A guess only costs its own loss.
+    loss = dd_sum(np.concatenate([np.diagonal(high[:, n:]), np.diagonal(low[:, n:])]))
+    joint = np.ldexp(high[:, :n], lift), np.ldexp(low[:, :n], lift)
+    random = np.zeros((len(high), n))
+    return Sums(joint, loss, random, 0.0, 0.0, 0.0, 0.0, 0.0, int(clear.counts.sum()))
 
 
 def totals(p_xz: Array, loss: Array, clear: StripSums | None = None) -> DoubleDouble:

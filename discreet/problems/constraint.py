@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal, localcontext
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
@@ -39,10 +39,16 @@ _PRECISE = Context(prec=40)
 class LeakageBudget:
     """The constraint that the leakage is at most `amount`, in the unit of the measure; inf means no
     constraint.
+
+    perfect     True for perfect privacy: Ŷ must be independent of X. This is budget 0, except for
+                measures of the gain of an adversary
+    oblivious   True if the leakage is not constrained
     """
 
     amount: float
     measure: Measure = MUTUAL_INFORMATION
+    perfect: bool = field(init=False, repr=False, compare=False)
+    oblivious: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         amount = _number(self.amount, "the leakage budget", self.measure)
@@ -51,23 +57,16 @@ class LeakageBudget:
                 f"the leakage budget is {_with_unit(amount, self.measure)}; give a number ≥ 0 "
                 "(inf for no constraint)"
             )
-        freeze(self, amount=amount + 0.0)  # −0 becomes 0
+        freeze(
+            self,
+            amount=amount + 0.0,  # −0 becomes 0
+            perfect=amount == 0.0 and self.measure.separates,
+            oblivious=math.isinf(amount),
+        )
 
     def __str__(self) -> str:
         named = "" if self.measure == MUTUAL_INFORMATION else f" of {self.measure}"
         return f"{_with_unit(self.amount, self.measure)}{named}"
-
-    @cached_property
-    def perfect(self) -> bool:
-        """True for perfect privacy: Ŷ must be independent of X. This is budget 0, except for
-        measures of the gain of an adversary.
-        """
-        return self.amount == 0.0 and self.measure.separates
-
-    @cached_property
-    def oblivious(self) -> bool:
-        """True if the leakage is not constrained."""
-        return math.isinf(self.amount)
 
 
 @dataclass(frozen=True)
@@ -79,6 +78,8 @@ class Term:
     groups  rows with a prior of their own: all rows or, for a conditional measure, the block of
             each given value
     budget  the leakage budget and its measure
+    level   B: the level of the budget, rounded upward
+    priced  True if the budget has a multiplier: it is neither perfect privacy nor unlimited
 
     Leakage is Σ g(u_i^k) over the guesses i and the groups k, where u_i^k = A^k P_i is relative to
     the prior of the group.
@@ -87,34 +88,27 @@ class Term:
     rows: slice
     groups: tuple[slice, ...]
     budget: LeakageBudget
+    measure: Measure = field(init=False, repr=False, compare=False)
+    level: float = field(init=False, repr=False, compare=False)
+    priced: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.measure.design is not self.measure:
+        budget = self.budget
+        measure = budget.measure
+        if measure.design is not measure:
             raise InputError(
-                f"no problem is stated by {self.measure}; state it by {self.measure.design}, and "
+                f"no problem is stated by {measure}; state it by {measure.design}, and "
                 "evaluate the rule"
             )
+        level = measure.level(budget.amount)
+        priced = not (budget.perfect or budget.oblivious)
+        freeze(self, measure=measure, level=level, priced=priced)
 
     @classmethod
     def of(cls, budget: LeakageBudget, sizes: Sequence[int], start: int = 0) -> Term:
         """Return the term of stacked groups of these sizes, beginning at row `start`."""
         ends = list(accumulate(sizes, initial=start))
         return cls(slice(start, ends[-1]), tuple(map(slice, ends[:-1], ends[1:])), budget)
-
-    @property
-    def measure(self) -> Measure:
-        """The measure of leakage of this constraint."""
-        return self.budget.measure
-
-    @cached_property
-    def level(self) -> float:
-        """B: the level of the budget, rounded upward."""
-        return self.measure.level(self.budget.amount)
-
-    @cached_property
-    def priced(self) -> bool:
-        """True if the budget has a multiplier: it is neither perfect privacy nor unlimited."""
-        return not (self.budget.perfect or self.budget.oblivious)
 
     def tightened(self, share: float) -> Term:
         """Return the term with its budget reduced by that share."""
@@ -160,14 +154,14 @@ def constraint_of(
     budget: float | LeakageBudget | None,
     equivocation: float | None,
     prior: Sequence[Array],
-    measure: str | Measure | None = None,
+    measure: Measure | None = None,
 ) -> LeakageBudget:
     """Return the constraint given by a budget or an equivocation in nats; InputError unless exactly
     one is given.
 
-    measure   of a budget that is a number; default: mutual information
     prior     arrays of numbers ≥ 0 [n] whose sum is p(x_j), up to a common factor and a relative
               error of 2⁻⁶⁴
+    measure   the `measure_asked`
 
     Law: a leakage within the budget of an equivocation H0 ≤ H(X) leaves H(X given Ŷ) ≥ H0. An H0
     that exceeds H(X) by a relative 1e-12 or less counts as H(X), which means perfect privacy, as
@@ -178,11 +172,12 @@ def constraint_of(
             "give exactly one of budget= (nats; 0 for perfect privacy, inf for no constraint) and "
             "equivocation= (nats)"
         )
-    chosen = measure_asked(budget, measure) or MUTUAL_INFORMATION
+    own: Measure = getattr(budget, "measure", MUTUAL_INFORMATION)
+    chosen = own if measure is None else measure
     n = np.size(prior[0])
     chosen.on(np.arange(n), n)
-    if measure_asked(budget, None):
-        return budget  # type: ignore[return-value]
+    if isinstance(budget, LeakageBudget):
+        return budget
     if equivocation is None:
         return LeakageBudget(budget, chosen)  # type: ignore[arg-type]
     if chosen != MUTUAL_INFORMATION:
@@ -245,6 +240,7 @@ class Constrained:
     """
 
     kind: ClassVar[Kind]
+    _by_measure: ClassVar[tuple[str, ...]] = ()  # cached properties that depend on the measures
     streamed: ClassVar[bool] = False
     tail: float = 0.0
     samples: SampleReport | None = None
@@ -335,16 +331,24 @@ class Constrained:
         if len(budgets) != len(self.terms):
             raise InputError(f"budget has {len(budgets)} entries; give {wanted}")
         terms = []
-        places = label_constraints("constraints[{}]: ", self.terms)
-        for place, term, asked in zip(places, self.terms, budgets, strict=True):
+        for number, (term, asked) in enumerate(zip(self.terms, budgets, strict=True)):
             prior = [part[term.rows] for part in self._prior]
             chosen = measure_asked(asked, measure)
             if chosen is None and equivocation is None:
                 chosen = term.measure
-            with prefix_errors(place):
+            with about_constraint(number, self.terms):
                 limit = constraint_of(asked, equivocation, prior, chosen)
-                terms.append(_with_limit(term, limit))
+                if limit.measure.conditional != term.measure.conditional:
+                    kind = "a given variable" if term.measure.conditional else "no given variable"
+                    raise InputError(
+                        f"the private joint has {kind}, so its measure cannot become "
+                        f"{limit.measure}; make another problem for that"
+                    )
+            terms.append(replace(term, budget=limit))
         other = copy(self)
+        if any(new.measure != old.measure for new, old in zip(terms, self.terms, strict=True)):
+            for name in self._by_measure:
+                vars(other).pop(name, None)
         freeze(other, terms=tuple(terms))
         return other
 
@@ -378,7 +382,7 @@ class Constrained:
         """True if no constraint limits the leakage."""
         return all(term.budget.oblivious for term in self.terms)
 
-    @property
+    @cached_property
     def n(self) -> int:
         """The number of private values."""
         return int(self.p_x.size)
@@ -486,22 +490,14 @@ def asks_privacy(terms: Sequence[Term]) -> bool:
 
 
 @contextmanager
-def prefix_errors(where: str) -> Iterator[None]:
-    """Prefix error messages with the name of the constraint that they are about."""
+def about_constraint(number: int, constraints: Sequence[object]) -> Iterator[None]:
+    """Prefix error messages with the constraint that they are about, if there are several."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{where}{error}") from None
-
-
-def _with_limit(term: Term, budget: LeakageBudget) -> Term:
-    if budget.measure.conditional != term.measure.conditional:
-        kind = "a given variable" if term.measure.conditional else "no given variable"
-        raise InputError(
-            f"the private joint has {kind}, so its measure cannot become {budget.measure}; make "
-            "another problem for that"
-        )
-    return replace(term, budget=budget)
+        if not are_numbered(constraints):
+            raise
+        raise InputError(f"constraints[{number}]: {error}") from None
 
 
 def _with_unit(amount: float, measure: Measure) -> str:

@@ -8,7 +8,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.measures.measure import Measure, Scope, sum_error
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
@@ -26,24 +25,21 @@ def no_multipliers(terms: Sequence[Term]) -> Array:
 
 def feasible_for(
     tilt: Array, multipliers: Array, p_x: Array, terms: Sequence[Term]
-) -> tuple[Array, Array] | None:
+) -> tuple[Array, Array]:
     """Apply `feasible_duals` to the rows of each constraint: tilt [m, n], multipliers [C], π [n].
 
-    If the duals of a constraint cannot be made feasible, they become 0, which is feasible. Return
-    None if this happens for all constraints.
+    If the duals of a constraint cannot be made feasible, they become 0, which is feasible.
     """
     lowered = np.zeros(tilt.shape)
     prices = no_multipliers(terms)
-    usable = False
     for number, (term, price) in enumerate(zip(terms, multipliers.tolist(), strict=True)):
         groups = [group for group in term.groups if p_x[group].any()]
         each = [_feasible_group(tilt[:, group], price, p_x[group], term) for group in groups]
         if all(one is not None for one in each):
-            usable = True
             for group, one in zip(groups, each, strict=True):
                 assert one is not None
                 lowered[:, group], prices[number] = one
-    return (lowered, prices) if usable else None
+    return lowered, prices
 
 
 def _feasible_group(
@@ -85,15 +81,13 @@ def feasible_duals(
     tilt = np.minimum(np.maximum(tilt, -most), most) * possible
     own = tilt[:, possible]
     prior = p_x[possible]
-    fitting = measure_of_tilts(measure, budget, possible)
-
-    def shift_of(rows: Array) -> Array:
-        return fitting.ceiling(rows, prior, multiplier, measure.level(budget))
-
-    shift = shift_of(own)
+    # Under perfect privacy, tilts only need a mean of at most 0.
+    fitting = MUTUAL_INFORMATION if perfect else measure.on(np.flatnonzero(possible), possible.size)
+    level = measure.level(budget)
+    shift = fitting.ceiling(own, prior, multiplier, level)
     spare = 4.0 * sum_error(prior.size) * np.abs(own)
     if (shift > spare @ prior).any():  # entries of rare values may be too large due to rounding
-        other = shift_of(own - spare)
+        other = fitting.ceiling(own - spare, prior, multiplier, level)
         better = other + spare @ prior < shift
         own = np.where(better[:, None], own - spare, own)
         shift = np.where(better, other, shift)
@@ -119,11 +113,3 @@ def change_with_prior(tilt: Array, multiplier: float, p_x: Array) -> Array:
     # Since Σ_j π_j e^{s_j} ≤ 1, each term is at most 1 where an exponential overflows.
     return np.asarray(multiplier * np.minimum(changes, 1.0).sum(axis=1))
 
-
-def measure_of_tilts(measure: Measure, budget: float, possible: NDArray[np.bool_]) -> Measure:
-    """Return the measure whose set V contains feasible tilts of the possible values; under perfect
-    privacy, tilts only need a mean of at most 0.
-    """
-    if budget == 0.0 and measure.separates:
-        return MUTUAL_INFORMATION
-    return measure.on(np.flatnonzero(possible), possible.size)

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from discreet.lazy import cached_property
 from discreet.measures.law import OutputLaw, law_of
-from discreet.measures.measure import Measure
 from discreet.numerics.double_double import Array, DoubleDouble
 from discreet.numerics.rounding import UNIT
 from discreet.problems.constraint import Term
@@ -43,11 +42,6 @@ class Law:
         """The guess masses Pr(Ŷ = y_i) [m]."""
         return np.asarray(np.sum([group.mass for group in self.constraints[0]], axis=0))
 
-    @property
-    def measures(self) -> tuple[Measure, ...]:
-        """The measure of leakage of each constraint."""
-        return tuple([groups[0].measure for groups in self.constraints])
-
     @cached_property
     def levels(self) -> Array:
         """The level of each constraint [C], which its measure compares with B."""
@@ -56,14 +50,20 @@ class Law:
     @property
     def leakages(self) -> Array:
         """Estimates of the leakage under each constraint [C], in the unit of its measure."""
-        pairs = zip(self.measures, self.levels.tolist(), strict=True)
-        return np.array([measure.amount(level) for measure, level in pairs])
+        pairs = zip(self.constraints, self.levels.tolist(), strict=True)
+        return np.array([groups[0].measure.amount(level) for groups, level in pairs])
 
     def ceilings(self, perturbation: float = 0.0) -> Array:
         """Return upper bounds [C] of the exact leakages, as described in
         `OutputLaw.leakage_ceiling`.
         """
-        return np.array([_ceiling(groups, perturbation) for groups in self.constraints])
+        ceilings = []
+        for groups in self.constraints:
+            worst = sum([group.leakage_ceiling(perturbation) for group in groups])
+            if groups[0].measure.conditional:  # the sum over groups is rounded
+                worst *= 1.0 + 4.0 * len(groups) * UNIT
+            ceilings.append(worst)
+        return np.array(ceilings)
 
     def of(self, number: int) -> Law:
         """Return the law of one constraint."""
@@ -112,17 +112,12 @@ def laws_of(
                 exponent = min(1000, -math.frexp(probability)[1])
                 prior = (np.ldexp(prior[0], exponent), np.ldexp(prior[1], exponent))
             law = law_of(entries, prior, lift[rows] - exponent, term.measure, own)
-            scale = math.ldexp(1.0, exponent)
-            groups.append(scaled_law(law, probability * scale, total * scale))
+            if term.measure.conditional or total != 1.0:
+                scale = math.ldexp(1.0, exponent)
+                law = scaled_law(law, probability * scale, total * scale)
+            groups.append(law)
         constraints.append(tuple(groups))
     return Law(tuple(constraints))
-
-
-def _ceiling(groups: tuple[OutputLaw, ...], perturbation: float) -> float:
-    worst = sum([group.leakage_ceiling(perturbation) for group in groups])
-    if groups[0].measure.conditional:
-        worst *= 1.0 + 4.0 * len(groups) * UNIT
-    return worst
 
 
 def _independent_laws(column: Array, groups: tuple[OutputLaw, ...]) -> tuple[OutputLaw, ...]:
@@ -140,8 +135,6 @@ def scaled_law(law: OutputLaw, prior: float, total: float) -> OutputLaw:
 
     The ratios do not change.
     """
-    if prior == total == 1.0:
-        return law
     prior = prior or 1.0  # a group of probability 0
     deviation = law.deviation / total / prior
     return replace(

@@ -214,10 +214,11 @@ class OutcomeRule(Rule):
             tilt=tilts,
             ties=index,
             columns=drawn,
+            share=ignoring,
             towards=guess[:, 0].copy(),
+            band=width,
             tie_classes=sure.copy(),
         )
-        freeze(self, share=ignoring, band=width)
 
     @classmethod
     def of(cls, tilt: Array, estimator: Array, p_xz: Array, loss: Array) -> OutcomeRule:
@@ -232,7 +233,7 @@ class OutcomeRule(Rule):
         words = [f"n={self.n}", f"m={self.m}", f"{self.ties.size} ties"]
         words += [f"tie classes within {self.band:g}"] if self.band > 0.0 else []
         words += (
-            [(f"ignores the outcome with probability {self.share:g}")] if self.share > 0.0 else []
+            [f"ignores the outcome with probability {self.share:g}"] if self.share > 0.0 else []
         )
         return f"OutcomeRule({', '.join(words)})"
 

@@ -44,7 +44,7 @@ def outcome_columns(problem: Problem) -> dict[str, Array]:
     of each guess.
     """
     p_z = np.asarray(problem.p_z)
-    (rows, guesses) = row_names(problem)
+    rows, guesses = row_names(problem)
     with np.errstate(divide="ignore", invalid="ignore"):
         posteriors, losses = (
             np.where(p_z > 0.0, each / p_z, np.nan) for each in (problem.p_xz, problem.loss)

@@ -123,10 +123,6 @@ class PrivateRows:
         return Law(tuple(constraints))
 
 
-NOTHING_PRIVATE = PrivateRows((), np.zeros((0, 0)), ())
-"""The empty set of groups."""
-
-
 def _independent(gains: Array) -> Array:
     """Return a maximal set of linearly independent rows, found exactly, in units of a power of 2
     near their largest entry.

@@ -38,19 +38,19 @@ from discreet.checks import (
 )
 from discreet.errors import InputError
 from discreet.lazy import cached_property
-from discreet.measures.law import OutputLaw, faint_lift, total_error
+from discreet.measures.law import OutputLaw, faint_lift
 from discreet.measures.measure import Measure
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
 from discreet.numerics.double_double import BLOCK, Array, DoubleDouble, Split, dd_sum
 from discreet.numerics.estimators import Decisions, normalise
-from discreet.numerics.rounding import UNIT, sum_doubt
-from discreet.numerics.sums import lifted_rows, split_rows
+from discreet.numerics.rounding import UNIT
+from discreet.numerics.sums import lifted_rows, sum_doubt
 from discreet.problems.constraint import (
     Constrained,
     Constraint,
     LeakageBudget,
     Term,
-    label_constraints,
+    about_constraint,
     measure_asked,
 )
 from discreet.problems.laws import Law, laws_of
@@ -106,6 +106,8 @@ class Problem(Constrained):
     marginal    π_j, not rounded to doubles                              double-double [n]
     terms       the constraints; if there is only one, `budget` is its leakage budget ε by `measure`
     name        a title, without effect on results
+    m, N        numbers of guesses and outcomes
+    p_x         π_j = p(x_j), rounded to doubles                         [n]
 
     With several secrets, the private joints are stacked in p_xz, each with sum 1, and n is the
     number of all rows. With X given another variable, p_xz contains p(given value, x_j, z_l), a
@@ -113,6 +115,7 @@ class Problem(Constrained):
     """
 
     kind: ClassVar[Literal[Kind.ARRAYS]] = Kind.ARRAYS
+    _by_measure = ("bayes_law", "bayes_leakages")
 
     p_xz: Array
     loss: Array
@@ -120,6 +123,9 @@ class Problem(Constrained):
     terms: tuple[Term, ...]
     name: str
     samples: SampleReport | None
+    m: int
+    N: int
+    p_x: Array
 
     def __init__(
         self,
@@ -148,7 +154,6 @@ class Problem(Constrained):
         that is negative or an equivocation above H(X). Law: a problem built from the arrays of a
         problem has the same arrays.
         """
-        check_name(name)
         if constraints is None:
             constraints = [Constraint(p_xz, budget, measure)]  # type: ignore[arg-type]
         elif any(each is not None for each in (p_xz, budget, measure, equivocation)):
@@ -167,33 +172,46 @@ class Problem(Constrained):
         self = cls.__new__(cls)
         a = mass_array(p_xz, "p_xz", 2, "[n, N]")
         check_rows(terms, len(a))
-        self._fill(a, loss, terms, check_name(name), None)
+        self._fill(a, loss, terms, name, None)
         return self
 
     def _fill(
         self, a: Array, loss: Any, terms: tuple[Term, ...], name: str, samples: SampleReport | None
     ) -> None:
+        """Check everything but the entries of `a`, which is scaled in place, and freeze."""
         cost = mass_array(loss, "loss", 2, "[m, N]")
         if a.shape[1] != cost.shape[1]:
             raise InputError(
                 f"p_xz has {a.shape[1]} outcomes and loss has {cost.shape[1]}; both need shape "
                 "[·, N] with the same N"
             )
-        places = label_constraints("constraints[{}]: ", terms)
-        constraints = [
-            _of_total_one(a[term.rows], f"{place}p_xz")
-            for term, place in zip(terms, places, strict=True)
-        ]
-        if any(total != 1.0 for *_, total in constraints):
-            a = np.concatenate([own for own, *_ in constraints])
-            cost = cost / constraints[0][2]
-        marginals = [marginal for _, marginal, _ in constraints]
+        marginals = []
+        for number, term in enumerate(terms):
+            rows = a[term.rows]
+            with about_constraint(number, terms):
+                marginal, total = row_totals(rows, "p_xz")
+            if abs(total - 1.0) > ROUNDED_TOTAL:
+                rows /= total
+                marginal = dd_sum(rows)
+                if number == 0:
+                    cost /= total
+            marginals.append(marginal)
         high, low = (np.concatenate(parts) for parts in zip(*marginals, strict=True))
         check_ceiling(cost, "loss", LARGEST_LOSS, "state losses in a larger unit")
         check_stray_losses(a, cost)
         check_same_outcomes(a, terms)
         freeze(
-            self, p_xz=a, loss=cost, marginal=(high, low), name=name, samples=samples, terms=terms
+            self,
+            p_xz=a,
+            loss=cost,
+            marginal=(high, low),
+            terms=terms,
+            name=check_name(name),
+            samples=samples,
+            n=a.shape[0],
+            m=cost.shape[0],
+            N=a.shape[1],
+            p_x=high,
         )
 
     @classmethod
@@ -307,21 +325,6 @@ class Problem(Constrained):
         return other
 
     @property
-    def m(self) -> int:
-        """The number m of guesses."""
-        return int(self.loss.shape[0])
-
-    @property
-    def N(self) -> int:  # noqa: N802 (the symbol of the theory)
-        """The number N of outcomes."""
-        return int(self.p_xz.shape[1])
-
-    @cached_property
-    def p_x(self) -> Array:
-        """The prior π_j = p(x_j) [n]."""
-        return _frozen(self.marginal[0])
-
-    @property
     def _prior(self) -> DoubleDouble:
         return self.marginal
 
@@ -349,7 +352,8 @@ class Problem(Constrained):
 
     def totals(self, sums: DoubleDouble) -> Totals:
         """Return the stated totals; no totals are computed in a pass."""
-        off = total_error(self.marginal, self.terms[0].rows)
+        high, low = (part[self.terms[0].rows].tolist() for part in self.marginal)
+        off = abs(math.fsum([*high, *low, -1.0]))
         return Totals(self.marginal, [1.0] * len(self.terms), self.constant_errors, off)
 
     def least(
@@ -381,7 +385,7 @@ class Problem(Constrained):
                 phi[rows] = apart
         return _frozen(phi)
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """16 hexadecimal digits that identify p_xz, loss and the constraints."""
         asked = [
@@ -432,18 +436,17 @@ class Problem(Constrained):
         decided = Decisions.of(real_numbers("estimator", estimator, (self.m, self.N)))
         lift = faint_lift(self.p_x)
         rows = self.rows
-        n = self.n
-        high, low = (
+        joint = (
             decided.sums(lifted_rows(self.p_xz, lift)) if rows is None else decided.sums_of(rows)
         )
-        return laws_of((high[:, :n], low[:, :n]), self.marginal, lift, self.terms)
+        return laws_of(joint, self.marginal, lift, self.terms)
 
     def output_law(self, estimator: Array) -> OutputLaw:
         """Return the joint law of (X, Ŷ) under an estimator [m, N]; InputError for several
         constraints and conditional measures.
         """
         law = self.law(estimator)
-        if len(law.groups) != 1 or law.measures[0].conditional:
+        if len(law.groups) != 1 or law.groups[0].measure.conditional:
             raise InputError(
                 "this problem has no single law of X and the guess; use problem.law, which has "
                 "one for each of .terms"
@@ -477,36 +480,22 @@ class Problem(Constrained):
         return float(dd_sum(self.loss.min(axis=0))[0])
 
     @cached_property
-    def _bayes_by_measures(self) -> dict[tuple[Measure, ...], tuple[Law, Array]]:
-        """Laws and leakages by measures; the same model under other budgets shares them."""
-        return {}
-
-    @property
-    def _bayes(self) -> tuple[Law, Array]:
-        cache = self._bayes_by_measures
-        if self.measures not in cache:
-            law = self.law(self.bayes_estimator)
-            leaked = law.leakages
-            # Rounded up, so that a budget of this amount is slack despite rounding.
-            ordinary = leaked * (1.0 + 2.0**-44)
-            ceilings = law.ceilings(sum_doubt(self.N, self.m * self.n))
-            leakages = np.where(leaked > 0.0, np.maximum(ordinary, ceilings), 0.0)
-            cache[self.measures] = law, _frozen(leakages)
-        return cache[self.measures]
-
-    @property
     def bayes_law(self) -> Law:
         """The joint law of each secret and Ŷ under the Bayes rule."""
-        return self._bayes[0]
+        return self.law(self.bayes_estimator)
 
-    @property
+    @cached_property
     def bayes_leakages(self) -> Array:
         """Upper bounds [C] of the leakage of the Bayes rule under each constraint; 0 if the
         computed leakage is 0.
 
         A budget at or above its bound is slack.
         """
-        return self._bayes[1]
+        leaked = self.bayes_law.leakages
+        # Rounded up, so that a budget of this amount is slack despite rounding.
+        ordinary = leaked * (1.0 + 2.0**-44)
+        ceilings = self.bayes_law.ceilings(sum_doubt(self.N, self.m * self.n))
+        return _frozen(np.where(leaked > 0.0, np.maximum(ordinary, ceilings), 0.0))
 
     @property
     def bayes_leakage(self) -> float:
@@ -529,10 +518,12 @@ class Problem(Constrained):
 
     @cached_property
     def rows(self) -> Split | None:
-        """p_xz and loss, split for sums under many estimators; None if there are more outcomes than
-        a block.
+        """p_xz, lifted and split for sums under many estimators; None if there are more outcomes
+        than a block.
         """
-        return split_rows(self.p_xz, self.loss, faint_lift(self.p_x)) if self.N <= BLOCK else None
+        if self.N > BLOCK:
+            return None
+        return Split.of(lifted_rows(self.p_xz, faint_lift(self.p_x)))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with one row per outcome: its probability, the posterior of each
@@ -588,15 +579,6 @@ def masses_of_joint(joint: Array, loss_matrix: Array) -> tuple[Array, Array]:
         for each in loss_matrix.T
     ]
     return reduce(np.add, joint.swapaxes(0, 1)), np.array(losses)
-
-
-def _of_total_one(p_xz: Array, what: str) -> tuple[Array, DoubleDouble, float]:
-    """Return a private joint scaled to sum to one, its marginal, and the divisor."""
-    marginal = row_totals(p_xz, what)
-    total = math.fsum([*marginal[0], *marginal[1]])
-    if abs(total - 1.0) <= ROUNDED_TOTAL:
-        return p_xz, marginal, 1.0
-    return p_xz / total, dd_sum(p_xz / total), total
 
 
 def _frozen(array: Array) -> Array:

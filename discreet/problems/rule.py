@@ -105,17 +105,13 @@ class Rule:
         """Return the problem over outcomes in which the rule is judged."""
         return Discrete(problem)
 
-    def on_outcomes(self) -> Rule:
-        """Return the rule for the outcomes of the discrete problem."""
-        return self
-
     def inexact(self, discrete: Discrete) -> Inexact:
         """Return the errors of sums over the outcomes of the discrete problem."""
         return EXACT
 
     def decisions(self, outcomes: NDArray[np.int64], p_xz: Array, loss: Array) -> Decisions:
-        """Return the guesses at outcomes [B] of increasing index, with p_xz [n, B] and loss [m,
-        B].
+        """Return the guesses at outcomes [B] of the discrete problem, of increasing index, with
+        p_xz [n, B] and loss [m, B].
         """
         raise NotImplementedError
 

@@ -22,10 +22,9 @@ from discreet.problems.constraint import (
     Constraint,
     LeakageBudget,
     Term,
+    about_constraint,
     constraint_of,
-    label_constraints,
     measure_asked,
-    prefix_errors,
 )
 
 
@@ -51,12 +50,12 @@ def stack_constraints(
     given = as_list(constraints, "constraints", "one discreet.Constraint for each secret")
     rows = list[Array]()
     terms = list[Term]()
-    places = label_constraints("constraints[{}]: ", given)
-    for number, (each, place) in enumerate(zip(given, places, strict=True)):
+    for number, each in enumerate(given):
         if not isinstance(each, Constraint):
             raise InputError(f"constraints[{number}] is {brief(each)}; give a discreet.Constraint")
-        with prefix_errors(place):
-            own, sizes = _private_rows(each.p_xz, measure_asked(each.budget, each.measure))
+        with about_constraint(number, given):
+            measure = measure_asked(each.budget, each.measure)
+            own, sizes = _private_rows(each.p_xz, measure)
             if rows and own.shape[1] != rows[0].shape[1]:
                 raise InputError(
                     f"p_xz has {own.shape[1]} outcomes and p_xz of constraints[0] has "
@@ -64,7 +63,7 @@ def stack_constraints(
                 )
             # Only an equivocation needs more of the prior than its size.
             prior = [own[:, 0]] if equivocation is None else dd_sum(own)
-            budget = constraint_of(each.budget, equivocation, prior, each.measure)
+            budget = constraint_of(each.budget, equivocation, prior, measure)
             terms.append(Term.of(budget, sizes, terms[-1].rows.stop if terms else 0))
         rows.append(own)
     return np.concatenate(rows), tuple(terms)

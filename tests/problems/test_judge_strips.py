@@ -15,7 +15,7 @@ from strategies import seeds
 from discreet.checks import are_masses
 from discreet.numerics.estimators import Decisions, normalise
 from discreet.numerics.label_strips import STRIP
-from discreet.numerics.sums import clear_strips, sums_of_strips, sums_over, totals
+from discreet.numerics.sums import block_sums, clear_strips, sums_of_strips, totals
 from discreet.numerics.tilted_losses import in_order_losses, least_two
 from discreet.problems.outcome_rules import OutcomeRule
 
@@ -57,11 +57,8 @@ def plain(p_xz, loss, decide, tilt):
     """Sums under the rule with tilt `decide`, and totals, in NumPy."""
     rule = OutcomeRule(decide)
     level = np.zeros(p_xz.shape[0], dtype=np.int32)
-
-    def at(block):
-        return rule.decisions(np.arange(p_xz.shape[1])[block], p_xz[:, block], loss[:, block])
-
-    return sums_over(at, p_xz, loss, tilt, level), totals(p_xz, loss)
+    decided = rule.decisions(np.arange(p_xz.shape[1]), p_xz, loss)
+    return block_sums(decided, p_xz, loss, tilt, level), totals(p_xz, loss)
 
 
 def compiled(p_xz, loss, decide, tilt):
@@ -195,7 +192,7 @@ def test_the_sums_of_any_answer_bound_the_least_losses_from_below(n, m, kind, se
     estimator[:, places] = random_columns(rng, m, places.size, 0.3)
     estimator = normalise(estimator)
     level = np.zeros(n, dtype=np.int32)
-    found = sums_over(lambda block: Decisions.of(estimator[:, block]), a, loss, tilt, level)
+    found = block_sums(Decisions.of(estimator), a, loss, tilt, level)
     proven = sum(map(rational, found.least(tilt, level)))
     losses = exact_losses(a, loss, tilt)
     best = sum(losses.min(axis=0))
@@ -227,7 +224,7 @@ def test_a_guess_that_is_hardly_ever_drawn_costs_what_it_errs_and_no_rounding_of
     decided = Decisions.of(np.array([[1.0], [2.0**-60]]))
     level = np.zeros(2, dtype=np.int32)
     assert decided.places.size == 1
-    assert sums_over(lambda _: decided, a, loss, tilt, level).wasted <= 2.0**-59
+    assert block_sums(decided, a, loss, tilt, level).wasted <= 2.0**-59
 
 
 @pytest.mark.parametrize("place", [0, STRIP - 1, STRIP + 3, 2 * STRIP + 8])

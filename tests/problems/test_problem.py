@@ -115,6 +115,16 @@ def test_with_budget_shares_the_arrays_and_leaves_the_original():
     assert other.name == "one"
 
 
+def test_with_budget_forgets_what_depends_on_the_budget_or_its_measure():
+    problem = Problem(P_XZ, LOSS, 0.1)
+    before = problem.digest
+    assert problem.bayes_leakage > 0.0
+    other = problem.with_budget(0.2, measure="total-variation")
+    made = Problem(P_XZ, LOSS, 0.2, measure="total-variation")
+    assert other.digest == made.digest != before
+    assert other.bayes_leakage == made.bayes_leakage != problem.bayes_leakage
+
+
 # -- what is stored
 # --------------------------------------------------------------------------------------------------
 

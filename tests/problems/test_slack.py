@@ -21,8 +21,7 @@ from strategies import seeds
 from discreet import verify
 from discreet.judge import certify
 from discreet.measures.law import OutputLaw
-from discreet.numerics.rounding import sum_doubt
-from discreet.numerics.sums import Sums
+from discreet.numerics.sums import Sums, sum_doubt
 from discreet.problems import ArrayBlocks, BlockProblem, LeakageBudget, OutcomeRule, Problem
 from discreet.problems.constraint import Term
 

@@ -56,7 +56,7 @@ from discreet.numerics.estimators import one_hot
 from discreet.numerics.tilted_losses import least_two
 from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget
-from discreet.problems.duals import feasible_for, no_multipliers
+from discreet.problems.duals import feasible_for
 from discreet.problems.outcomes import Blocks, is_stored
 from discreet.problems.problem import Problem
 from discreet.problems.streams.sample import sample, strip_for
@@ -502,9 +502,7 @@ class _Rounds:
         return sum((float(price * term.level) for term, price in paid if term.priced), 0.0)
 
     def _feasible(self, tilt: Array, multipliers: Array) -> tuple[Array, Array]:
-        terms = self._problem.terms
-        feasible = feasible_for(tilt, multipliers, self._problem.p_x, terms)
-        return feasible or (np.zeros_like(tilt), no_multipliers(terms))
+        return feasible_for(tilt, multipliers, self._problem.p_x, self._problem.terms)
 
     def _margin_to_retain(self, last_scan: Scan, tilt: Array) -> float:
         """Return a margin that about twice as many outcomes as are to be retained do not exceed;

@@ -55,7 +55,7 @@ def near_deterministic(
     noise: Annotated[
         float,
         Number(
-            ("probability, given the outcome, of another (x, y) than its own; in [0, 1]"),
+            "probability, given the outcome, of another (x, y) than its own; in [0, 1]",
             zero=True,
             most=1.0,
         ),

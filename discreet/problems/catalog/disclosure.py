@@ -61,9 +61,7 @@ def census(
     occupations: Annotated[int, Whole("classes of occupation, by pay")] = 6,
     bias: Annotated[
         float,
-        Number(
-            ("how much men's occupation, hours and income exceed women's"), zero=True, most=10.0
-        ),
+        Number("how much men's occupation, hours and income exceed women's", zero=True, most=10.0),
     ] = 1.0,
     secrets: Annotated[int, Whole("1: sex; 2: age group too; 3: and both together", 1, 3)] = 1,
 ) -> Problem | Array:

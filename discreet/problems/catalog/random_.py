@@ -72,7 +72,7 @@ def mixture(
     spread: Annotated[
         float,
         Number(
-            ("standard deviation of the component means per coordinate, in units of the noise's"),
+            "standard deviation of the component means per coordinate, in units of the noise's",
             zero=True,
         ),
     ] = 1.5,
@@ -118,7 +118,7 @@ def weighted_mixture(
         int, Whole("points; each is an outcome whose probability is its share of the density")
     ] = 1000,
     d: Annotated[
-        int, Whole(("dimension of the points: the larger, the further apart the masses"), most=500)
+        int, Whole("dimension of the points: the larger, the further apart the masses", most=500)
     ] = 4,
     variance: Annotated[
         float,

@@ -134,12 +134,12 @@ class Budget:
         Raises InputError if more than one budget is given, or one is out of range.
         """
         ways = ", ".join(vars(self))
-        if len(self.given) > 1:
+        given = self.given
+        if len(given) > 1:
             raise InputError(
-                f"{' and '.join(self.given)} both set the leakage budget; give at most one of "
-                f"{ways}"
+                f"{' and '.join(given)} both set the leakage budget; give at most one of {ways}"
             )
-        if not self.given:
+        if not given:
             if measure is not None:
                 raise InputError(f"the measure {measure} needs a budget; give one of {ways}")
             return model
@@ -223,10 +223,12 @@ def register(
                 with np.errstate(all="ignore"):  # entries that are not finite are refused
                     made = model(**values)
                     title = _ENTRIES[name].title(**given.arguments)
-                    if not isinstance(made, Problem):
-                        made = Problem.from_joint(made / made.sum(), math.inf, measure=measure)
+                    if isinstance(made, Problem):
+                        problem = made.titled(title)
+                    else:
+                        joint = made / made.sum()
+                        problem = Problem.from_joint(joint, math.inf, measure=measure, name=title)
                         measure = None
-                    problem = made.titled(title)
             except ArithmeticError as error:
                 raise InputError(
                     f"{name} cannot be computed from these parameters ({error}); give milder ones"

@@ -10,14 +10,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.checks import as_list, freeze, real_numbers, whole
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
-from discreet.numerics.estimators import normalise
+from discreet.numerics.estimators import Decisions, normalise
 from discreet.numerics.rounding import LEAST_EXACT, SMALLEST, UNIT
 from discreet.problems.causal.tree import Tree
-from discreet.problems.outcome_rules import Matrix
 from discreet.problems.outcomes import Kind
 from discreet.problems.rule import Discrete, Inexact, Rule
 
@@ -99,9 +99,10 @@ class CausalRule(Rule):
         """
         return Discrete(problem.noncausal)
 
-    def on_outcomes(self) -> Matrix:
-        """Return the rule as a normalised matrix."""
-        return Matrix(normalise(self.dense()))
+    def decisions(self, outcomes: NDArray[np.int64], p_xz: Array, loss: Array) -> Decisions:
+        """Return the normalised columns of consecutive sequences of measurements."""
+        columns = self.dense()[:, outcomes[0] : outcomes[-1] + 1]
+        return Decisions.of(normalise(columns))
 
     def inexact(self, discrete: Discrete) -> Inexact:
         """Return bounds of the rounding errors of products of kernels.

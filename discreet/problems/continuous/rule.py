@@ -18,7 +18,7 @@ from discreet.checks import check_columns, freeze, mass_array
 from discreet.errors import InputError
 from discreet.measures.law import OutputLaw
 from discreet.numerics.double_double import Array
-from discreet.numerics.estimators import column_error, normalise
+from discreet.numerics.estimators import Decisions, column_error, normalise
 from discreet.problems.continuous.model import ContinuousProblem
 from discreet.problems.outcome_rules import Matrix
 from discreet.problems.outcomes import Kind
@@ -142,9 +142,9 @@ class IntervalRule(Rule):
         """The problem on the rule's own partition, whose masses are inexact."""
         return problem.on_within(self.edges)
 
-    def on_outcomes(self) -> Matrix:
-        """The columns of the intervals."""
-        return Matrix(self.estimator)
+    def decisions(self, outcomes: NDArray[np.int64], p_xz: Array, loss: Array) -> Decisions:
+        """The columns of consecutive intervals."""
+        return Matrix(self.estimator).decisions(outcomes, p_xz, loss)
 
     def inexact(self, discrete: Discrete) -> Inexact:
         """Return how much the errors of masses may change sums under the rule."""
@@ -158,11 +158,11 @@ class IntervalRule(Rule):
 
     def blended(self, share: float, towards: Array) -> IntervalRule:
         """A blend on the rule's own partition."""
-        return IntervalRule(self.edges, self.on_outcomes().blended(share, towards).estimator)
+        return IntervalRule(self.edges, Matrix(self.estimator).blended(share, towards).estimator)
 
     def blend_doubt(self, own: float) -> float:
         """The doubt of a blend of the matrix on the partition."""
-        return self.on_outcomes().blend_doubt(own)
+        return Matrix(self.estimator).blend_doubt(own)
 
     def error_probability(self, problem: ContinuousProblem) -> float:
         """Error probability (expected loss), exact through the cdf."""

@@ -70,7 +70,7 @@ def _size(count: int) -> str:
         if count >= 1 << power:
             whole_units = count >> power
             return (
-                (f"{count / (1 << power):.3g} {unit}")
+                f"{count / (1 << power):.3g} {unit}"
                 if whole_units < 1000
                 else f"{count_text(whole_units)} {unit}"
             )

@@ -208,7 +208,7 @@ def index_vectors(bins: Sequence[int], *, max_bytes: int = DEFAULT_MAX_BYTES) ->
     """
     shape = [whole(count, "bins", 1) for count in as_list(bins, "bins", "one number per group")]
     _allow_reports(
-        shape, math.prod(shape) * 4 * len(shape), max_bytes, ("take fewer sensors or bins")
+        shape, math.prod(shape) * 4 * len(shape), max_bytes, "take fewer sensors or bins"
     )
     return np.ascontiguousarray(np.indices(shape, dtype=np.int32).reshape(len(shape), -1).T)
 
