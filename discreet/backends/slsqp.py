@@ -10,14 +10,12 @@ and gradient are computed from the accurate law of (X, Ŷ) (`measures.law`), so 
 digits at small budgets. If a guess excludes a private value (u_ij = 0) the log ratio is −∞; it is
 truncated at −53 log 2.
 
-At budget 0 the constraint is replaced by the whitened equations of `lowering`, whose multipliers
-become the tilt. At positive budgets the duals are derived from the estimator (`repairs`): the
-multiplier that SLSQP reports belongs to its last subproblem and had an error of 4 % when the
-estimator was correct to 1e-9.
+At budget 0 the constraint is replaced by the whitened equations of `lowering`. The loop derives
+duals from the estimator (`repairs`): the multiplier that SLSQP reports belongs to its last
+subproblem and had an error of 4 % when the estimator was correct to 1e-9.
 
 Other smooth measures of leakage have their own value and slope. A measure of each posterior gives m
-constraints s_i (1 − leakage_i/B) ≥ 0, each with a multiplier of its own, which are also derived
-from the estimator, by a linear program.
+constraints s_i (1 − leakage_i/B) ≥ 0.
 
 Source: D. Kraft, "A software package for sequential quadratic programming", DFVLR-FB 88-28 (1988).
 
@@ -38,13 +36,8 @@ import numpy as np
 
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
 from discreet.backends.lowering import Program
-from discreet.backends.multipliers import multipliers_of
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import (
-    blend_to_target,
-    excluded,
-    without_rare,
-)
+from discreet.backends.repairs import blend_to_target, without_rare
 from discreet.errors import Interrupted
 from discreet.measures.law import OutputLaw
 from discreet.measures.measure import Scope
@@ -66,7 +59,7 @@ class Slsqp(Unlifted):
         regimes=frozenset(Regime),
         largest_outcomes=300,
         largest_variables=300,
-        gives_duals=True,
+        gives_duals=False,
         measures=frozenset({"chi-square", "sibson", "pointwise-information"}),
         method="sequential quadratic programming with dense least squares (SciPy's SLSQP)",
         citation=(
@@ -97,7 +90,7 @@ class Slsqp(Unlifted):
         from scipy.optimize import minimize
 
         if lowered.settled:
-            return Raw("optimal: nothing to decide", lowered.answer(lowered.start, None), 0)
+            return Raw("optimal: nothing to decide", lowered.answer(lowered.start), 0)
         deadline = options.deadline()
 
         def watch(_: Array) -> None:
@@ -121,9 +114,7 @@ class Slsqp(Unlifted):
                 or _ITERATIONS + _MORE_ITERATIONS * lowered.start.size,
             },
         )
-        # SciPy 1.16 and later report the multipliers.
-        answer = lowered.answer(np.asarray(result.x), getattr(result, "multipliers", None))
-        return Raw(str(result.message), answer, int(result.nit))
+        return Raw(str(result.message), lowered.answer(np.asarray(result.x)), int(result.nit))
 
 
 @dataclass(frozen=True)
@@ -242,57 +233,16 @@ class SmoothProgram:
             )
         return dictionaries
 
-    def answer(self, x: Array, multipliers: Array | None) -> Answer:
-        """Return the estimator and, if available, its duals. SLSQP's λ belong to the Lagrangian
-        error − λ·constraint.
+    def answer(self, x: Array) -> Answer:
+        """Return the estimator, from which the loop derives duals.
+
+        The posterior of a guess that only rounding makes is arbitrary, so a measure of each
+        posterior needs an estimator without such guesses.
         """
         estimator = self.estimator(x)
-        if self.program.leaks:
-            # The posterior of a guess that only rounding makes is arbitrary.
-            if self.problem.measure.scope is Scope.POSTERIOR:
-                estimator = without_rare(normalise(estimator), self.problem.p_z, Precision.unseen)
-            columns = normalise(estimator)
-            duals = self._duals(columns)
-            return Answer(estimator) if duals is None else Answer(estimator, *duals)
-        if self.problem.constraint.perfect and multipliers is None:
-            return Answer(estimator)
-        prices = (
-            np.zeros(0) if multipliers is None else np.asarray(multipliers)[: len(self.equations)]
-        )
-        return Answer(estimator, *self.program.duals(-prices))
-
-    def _duals(self, columns: Array) -> tuple[Array, Array] | None:
-        """Return the duals with the best bound for the guesses that an estimator [m, N] makes.
-
-        The other guesses get a tilt that excludes them, if there is one.
-        """
-        problem = self.problem
-        used = columns @ problem.p_z >= Precision.unseen
-        made = Problem.of_rows(problem.p_xz, problem.loss[used], problem.terms)
-        duals = multipliers_of(made, made.law(normalise(columns[used])))
-        if duals is None:
-            return None
-        tilt = np.zeros((problem.m, problem.n))
-        tilt[used] = duals[0]
-        least = (made.loss + duals[0] @ problem.p_xz).min(axis=0)
-        scale = float(duals[1][0]) or float(np.abs(duals[0]).max())
-        for i in np.flatnonzero(~used) if scale > 0.0 else ():
-            lead = (problem.loss[i] - least) / problem.p_z / scale
-            size = 1.0 / problem.p_x
-            tilt[i] = scale * excluded(lead, problem, self._excess, size, size)
-        return tilt, duals[1]
-
-    def _excess(self, tilt: Array) -> tuple[float, Array]:
-        """Return the amount by which a tilt must be lowered to be feasible for μ = 1, and its
-        gradient by finite differences.
-        """
-        part = self.program.parts[0]
-        p_x = self.problem.p_x
-        step = 1e-6 * max(1.0, float(np.abs(tilt).max()))
-        around = np.vstack([tilt, tilt + step * np.eye(tilt.size), tilt - step * np.eye(tilt.size)])
-        value = part.measure.ceiling(around, p_x, 1.0, part.level)
-        gradient = value[1 : tilt.size + 1] - value[tilt.size + 1 :]
-        return float(value[0]), gradient / gradient.sum()
+        if self.program.leaks and self.problem.measure.scope is Scope.POSTERIOR:
+            estimator = without_rare(normalise(estimator), self.problem.p_z, Precision.unseen)
+        return Answer(estimator)
 
     def _law(self, x: Array) -> OutputLaw:
         return self.problem.output_law(np.maximum(self.estimator(x), 0.0))
