@@ -200,22 +200,20 @@ class Program:
 
     def places(
         self, part: LeakageConstraint
-    ) -> Iterator[tuple[int, NDArray[np.intp], int, int, PriorGroup]]:
+    ) -> Iterator[tuple[int, NDArray[np.intp], int, PriorGroup]]:
         """Yield, guess by guess, the guess, the positions of D_i and of s_i among the variables,
-        the number of the group, and the group.
+        and the group.
         """
         (masses, deviations, _) = self.sizes
         (width, count) = self._widths
         for i in range(self.problem.m):
-            for k, (first, guess, group) in enumerate(part.laws()):
-                start = masses + i * width + first
-                yield (
-                    i,
-                    np.arange(start, start + group.prior.size),
-                    masses + deviations + i * count + guess,
-                    k,
-                    group,
-                )
+            start = masses + i * width + part.first
+            mass = masses + deviations + i * count + part.guesses
+            for group in part.groups:
+                end = start + group.prior.size
+                yield i, np.arange(start, end), mass, group
+                start = end
+                mass += 1
 
     @property
     def row(self) -> Array:
@@ -291,8 +289,8 @@ class Program:
         limits = list[float]()
         for part in (each for each in self.parts if each.linear):
             own = list[list[int]]([] for _ in range(self.problem.m))
-            for i, deviation, guess, k, _ in self.places(part):
-                for piece in part.pieces[k]:
+            for i, deviation, guess, group in self.places(part):
+                for piece in part.pieces(group):
                     places = [*deviation.tolist(), guess]
                     height = list[float]()
                     if part.measure.scope is not Scope.POSTERIOR:
@@ -380,7 +378,7 @@ class Program:
         multipliers = no_multipliers(self.problem.terms)
         for part, price in zip(self.parts, self._budget_prices(prices), strict=True):
             multipliers[part.number] = max(0.0, price) * self.unit / part.unit
-            for i, deviation, guess, _, group in self.places(part):
+            for i, deviation, guess, group in self.places(part):
                 start = self.sizes[0]
                 slope = -self.unit / part.root * links[deviation - start]
                 # D is (u − π s)/root.

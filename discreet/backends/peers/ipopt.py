@@ -216,7 +216,7 @@ def _leakage(program: Program, part: LeakageConstraint, law: casadi.SX) -> list[
     start = program.sizes[0]
     leakages = list[Any]()
     guesses = list[Any]()
-    for _, places, guess, _, group in program.places(part):
+    for _, places, guess, group in program.places(part):
         guesses.append(law[int(guess - start)])
         leakages.append(
             each(part, part.root * law[(places - start).tolist()], guesses[-1], group.prior)
