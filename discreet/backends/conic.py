@@ -181,7 +181,7 @@ class Conic(ProgramSolver["cvxpy.Problem"]):
             lowered.model.solve(solver=lowered.solver.upper(), **lowered.options)
         statistics = lowered.model.solver_stats
         status = str(lowered.model.status)
-        late = status != "optimal" and is_late(options, statistics.solve_time)
+        late = status != "optimal" and is_late(options.time_limit, statistics.solve_time)
         count = None if statistics.num_iters is None else int(statistics.num_iters)
         return Ending(status, late, lowered.variables.value, lowered.prices(), count)
 

@@ -81,7 +81,24 @@ class Highs(LinearSolver["HighsLp"]):
 
     def model(self, program: Program) -> HighsLp:
         """Return the program as a HighsLp, in the order of `Program.linear_program`."""
-        return _model(program)
+        import highspy
+
+        arrays = program.linear_program()
+        entries = arrays.matrix
+        model = highspy.HighsLp()
+        model.num_row_, model.num_col_ = entries.shape
+        model.col_cost_ = arrays.cost
+        model.col_lower_ = arrays.least
+        model.col_upper_ = arrays.most
+        model.row_lower_ = arrays.low
+        model.row_upper_ = arrays.high
+        matrix = model.a_matrix_
+        matrix.format_ = highspy.MatrixFormat.kColwise
+        matrix.num_row_, matrix.num_col_ = entries.shape
+        matrix.start_ = entries.indptr
+        matrix.index_ = entries.indices
+        matrix.value_ = entries.data
+        return model
 
     def run(self, lowered: Lowered[HighsLp, dict[str, Setting]], options: Options) -> Ending:
         """Run HiGHS; `claimed` is its model status."""
@@ -135,24 +152,3 @@ def highs_options(options: Options, backend: str) -> dict[str, Setting]:
     }
     settings["presolve"] = choice(options, backend, "presolve", ("on", "off", "choose"), "choose")
     return settings | limits(options, f"{METHODS[method]}_iteration_limit", "time_limit")
-
-
-def _model(program: Program) -> HighsLp:
-    import highspy
-
-    arrays = program.linear_program()
-    entries = arrays.matrix
-    model = highspy.HighsLp()
-    model.num_row_, model.num_col_ = entries.shape
-    model.col_cost_ = arrays.cost
-    model.col_lower_ = arrays.least
-    model.col_upper_ = arrays.most
-    model.row_lower_ = arrays.low
-    model.row_upper_ = arrays.high
-    matrix = model.a_matrix_
-    matrix.format_ = highspy.MatrixFormat.kColwise
-    matrix.num_row_, matrix.num_col_ = entries.shape
-    matrix.start_ = entries.indptr
-    matrix.index_ = entries.indices
-    matrix.value_ = entries.data
-    return model

@@ -127,12 +127,12 @@ class ConeSolver(ProgramSolver[ConeProgram]):
         return ConeProgram.of(program)
 
 
-def is_late(options: Options, seconds: float | None) -> bool:
+def is_late(limit: float | None, seconds: float | None) -> bool:
     """Return True if a solver that ended without an optimum after these seconds reached its time
     limit.
 
     Some solvers do not report it.
     """
-    if options.time_limit is None or seconds is None:
+    if limit is None or seconds is None:
         return False
-    return seconds >= 0.9 * options.time_limit
+    return seconds >= 0.9 * limit
