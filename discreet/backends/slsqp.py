@@ -28,21 +28,19 @@ checked only between iterations.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Program
+from discreet.backends.contract import Capabilities, Options, Reach, Regime
+from discreet.backends.lowering import Lowered, Program
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import blend_to_target, without_rare
-from discreet.errors import Interrupted
+from discreet.backends.repairs import blend_to_target
+from discreet.backends.solvers import Ending, ProgramSolver, time_guard
 from discreet.measures.law import OutputLaw
 from discreet.measures.measure import Scope
 from discreet.numerics.double_double import Array
-from discreet.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
 _ITERATIONS = 300
@@ -51,10 +49,11 @@ _ITERATIONS = 300
 _MORE_ITERATIONS = 3
 
 
-class Slsqp(Unlifted):
+class Slsqp(ProgramSolver["SmoothProgram"]):
     """Sequential least squares on the reduced parametrisation; see the docstring of the module."""
 
     name = "slsqp"
+    solver = "SLSQP"
     capabilities = Capabilities(
         regimes=frozenset(Regime),
         largest_outcomes=300,
@@ -78,43 +77,48 @@ class Slsqp(Unlifted):
         reach=(Reach("a dense method: 62 s at 256 outcomes", unknowns=300),),
     )
 
-    def lower(self, problem: Problem, options: Options) -> SmoothProgram:
-        """Return the objective, its constraints and a feasible start, without any tolerance."""
-        del options
-        return SmoothProgram.of(problem)
+    def program(self, problem: Problem) -> Program:
+        """Return the program in the variables sqrt(N w_l) P_il; a linear program also loses digits
+        next to larger costs.
+        """
+        return Program.of(problem, 0.5, Precision.unit[0])
 
-    def solve(self, lowered: SmoothProgram, options: Options) -> Raw[Answer]:
+    def settings(self, options: Options, problem: Problem) -> dict[str, float]:
+        """Return SciPy's options."""
+        variables = (problem.m - 1) * problem.N
+        most = options.max_iterations or _ITERATIONS + _MORE_ITERATIONS * variables
+        return {"ftol": max(Precision.descent * options.gap, 1e-15), "maxiter": most}
+
+    def model(self, program: Program) -> SmoothProgram:
+        """Return the objective, its constraints and a feasible start."""
+        start = _start(program.problem)[:-1] * program.scale
+        return SmoothProgram(program, start.ravel())
+
+    def run(self, lowered: Lowered[SmoothProgram, dict[str, float]], options: Options) -> Ending:
         """Run SLSQP; `claimed` is its message. Raises Interrupted from its callback at the time
         limit.
         """
         from scipy.optimize import minimize
 
-        if lowered.settled:
-            return Raw("optimal: nothing to decide", lowered.answer(lowered.start), 0)
-        deadline = options.deadline()
-
-        def watch(_: Array) -> None:
-            if time.perf_counter() > deadline:
-                raise Interrupted(
-                    f"SLSQP was stopped at the time limit of {options.time_limit:g} s"
-                )
-
+        smooth = lowered.model
+        no_prices = np.zeros(0)
+        if smooth.settled:
+            variables = smooth.variables(smooth.start)
+            return Ending("optimal: nothing to decide", False, variables, no_prices, 0)
+        watch = time_guard(self.solver, options)
         run: Any = minimize  # its type stubs reject a list of constraint dictionaries
         result = run(
-            lowered.error,
-            lowered.start,
-            jac=lambda _: lowered.error_gradient,
-            bounds=[(0.0, top) for top in np.tile(lowered.program.scale, lowered.free)],
-            constraints=lowered.constraints(),
+            smooth.error,
+            smooth.start,
+            jac=lambda _: smooth.error_gradient,
+            bounds=[(0.0, top) for top in np.tile(smooth.program.scale, smooth.free)],
+            constraints=smooth.constraints(),
             method="SLSQP",
-            callback=watch,
-            options={
-                "ftol": max(Precision.descent * options.gap, 1e-15),
-                "maxiter": options.max_iterations
-                or _ITERATIONS + _MORE_ITERATIONS * lowered.start.size,
-            },
+            callback=lambda _: watch(),
+            options=lowered.options,
         )
-        return Raw(str(result.message), lowered.answer(np.asarray(result.x)), int(result.nit))
+        variables = smooth.variables(np.asarray(result.x))
+        return Ending(str(result.message), False, variables, no_prices, int(result.nit))
 
 
 @dataclass(frozen=True)
@@ -127,13 +131,6 @@ class SmoothProgram:
 
     program: Program
     start: Array
-
-    @classmethod
-    def of(cls, problem: Problem) -> SmoothProgram:
-        """Lower a problem without zero masses."""
-        # A linear program also loses digits next to larger costs.
-        program = Program.of(problem, 0.5, Precision.unit[0])
-        return cls(program, (_start(problem)[:-1] * program.scale).ravel())
 
     @property
     def problem(self) -> Problem:
@@ -161,9 +158,13 @@ class SmoothProgram:
         upper = x.reshape(self.free, self.problem.N) / self.program.scale
         return np.concatenate([upper, 1.0 - upper.sum(axis=0, keepdims=True)])
 
+    def variables(self, x: Array) -> Array:
+        """Return the variables of the program, those of the last guess included."""
+        return np.ravel(self.estimator(x) * self.program.scale)
+
     def error(self, x: Array) -> float:
         """Return the excess error probability over the Bayes rule, in units of the program."""
-        return float((self.program.cost * self.program.scale * self.estimator(x)).sum())
+        return float(self.program.cost.ravel() @ self.variables(x))
 
     @property
     def error_gradient(self) -> Array:
@@ -232,17 +233,6 @@ class SmoothProgram:
                 }
             )
         return dictionaries
-
-    def answer(self, x: Array) -> Answer:
-        """Return the estimator, from which the loop derives duals.
-
-        The posterior of a guess that only rounding makes is arbitrary, so a measure of each
-        posterior needs an estimator without such guesses.
-        """
-        estimator = self.estimator(x)
-        if self.program.leaks and self.problem.measure.scope is Scope.POSTERIOR:
-            estimator = without_rare(normalise(estimator), self.problem.p_z, Precision.unseen)
-        return Answer(estimator)
 
     def _law(self, x: Array) -> OutputLaw:
         return self.problem.output_law(np.maximum(self.estimator(x), 0.0))

@@ -6,7 +6,8 @@ Options, limits, statuses and the way back to an answer are the same for all, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -136,3 +137,16 @@ def is_late(limit: float | None, seconds: float | None) -> bool:
     if limit is None or seconds is None:
         return False
     return seconds >= 0.9 * limit
+
+
+def time_guard(solver: str, options: Options) -> Callable[[], None]:
+    """Return a function for the callback of a solver without a time limit: it raises Interrupted
+    when the time limit, which starts now, has passed.
+    """
+    deadline = options.deadline()
+
+    def watch() -> None:
+        if time.perf_counter() > deadline:
+            raise Interrupted(f"{solver} stopped at its time limit of {options.time_limit:g} s")
+
+    return watch
