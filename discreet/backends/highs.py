@@ -29,7 +29,7 @@ from discreet.backends.contract import Capabilities, Options, Reach
 from discreet.backends.lowering import Lowered, Program, Setting, limits
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice
-from discreet.backends.solvers import LINEAR_BUDGETS, Ending, LinearSolver
+from discreet.backends.solvers import LINEAR_BUDGETS, LinearSolver, SolverResult
 from discreet.errors import Absent, BackendError
 from discreet.problems.problem import Problem
 
@@ -100,7 +100,7 @@ class Highs(LinearSolver["HighsLp"]):
         matrix.value_ = entries.data
         return model
 
-    def run(self, lowered: Lowered[HighsLp, dict[str, Setting]], options: Options) -> Ending:
+    def run(self, lowered: Lowered[HighsLp, dict[str, Setting]], options: Options) -> SolverResult:
         """Run HiGHS; `claimed` is its model status."""
         import highspy
 
@@ -122,7 +122,7 @@ class Highs(LinearSolver["HighsLp"]):
         solution = solver.getSolution()
         prices = np.asarray(solution.row_dual if solution.dual_valid else [], dtype=np.float64)
         counted = f"{METHODS[str(lowered.options['solver'])]}_iteration_count"
-        return Ending(
+        return SolverResult(
             solver.modelStatusToString(status),
             status == highspy.HighsModelStatus.kTimeLimit,
             solution.col_value if solution.value_valid else None,

@@ -124,13 +124,11 @@ class Program:
         )
 
     @classmethod
-    def linear(cls, problem: Problem, equations: Equations | None = None) -> Program:
+    def linear(cls, problem: Problem, equations: Equations = whitened_rows) -> Program:
         """Return the program of linear measures with v_l = sqrt(w_l); budget 0 by `whitened_rows`
         unless other equations are given.
         """
-        return cls._in_units(
-            problem, np.sqrt(problem.p_z), Precision.unit[1], equations or whitened_rows
-        )
+        return cls._in_units(problem, np.sqrt(problem.p_z), Precision.unit[1], equations)
 
     @classmethod
     def _in_units(
@@ -141,44 +139,21 @@ class Program:
         """
         unit = max(problem.bayes_error, least * problem.constant_error) or 1.0
         cost = (problem.loss - problem.loss.min(axis=0)) / scale / unit
-        groups = [
-            [PriorGroup.of(problem, rows, len(term.groups) == 1) for rows in term.groups]
-            for term in problem.terms
-        ]
         constraints = list[LeakageConstraint]()
+        private = list[PriorGroup]()
         first = 0
         guesses = 0
-        for number, (term, own) in enumerate(zip(problem.terms, groups, strict=True)):
-            if not (term.budget.perfect or term.budget.oblivious or _is_slack(problem, term)):
-                level = term.measure.level(term.budget.amount)
-                amount = term.budget.amount
-                constraints.append(
-                    LeakageConstraint(
-                        number,
-                        term,
-                        tuple(own),
-                        first,
-                        guesses,
-                        level,
-                        level if amount > 0.0 else 1.0,
-                    )
-                )
-                first = first + constraints[-1].width
-                guesses = guesses + len(own)
-        private = [
-            group
-            for term, own in zip(problem.terms, groups, strict=True)
-            for group in own
-            if term.budget.perfect
-        ]
-        return cls(
-            problem,
-            cost,
-            scale,
-            unit,
-            stacked_rows(problem, private, equations),
-            tuple(constraints),
-        )
+        for number, term in enumerate(problem.terms):
+            groups = [PriorGroup.of(problem, rows) for rows in term.groups]
+            if term.budget.perfect:
+                private += groups
+            elif not (term.budget.oblivious or _is_slack(problem, term)):
+                part = LeakageConstraint(number, term, tuple(groups), first, guesses)
+                constraints.append(part)
+                first += part.width
+                guesses += len(groups)
+        rows = stacked_rows(problem, private, equations)
+        return cls(problem, cost, scale, unit, rows, tuple(constraints))
 
     @property
     def leaks(self) -> bool:
@@ -314,12 +289,12 @@ class Program:
         """Return all variables for the uniform guess, which leaks nothing and lies strictly within
         every bound.
         """
-        problem = self.problem
-        (masses, deviations, guesses) = self.sizes
-        start = np.concatenate([np.zeros(masses + deviations), np.full(guesses, 1.0 / problem.m)])
-        start[:masses] = np.tile(self.scale / problem.m, problem.m)
-        if any(len(part.groups) > 1 for part in self.parts):
-            start[masses + deviations :] *= np.tile(self.law()[1].sum(axis=1), problem.m)
+        m = self.problem.m
+        masses, deviations, guesses = self.sizes
+        start = np.zeros(masses + deviations + guesses)
+        start[:masses] = np.tile(self.scale / m, m)
+        if self.leaks:
+            start[masses + deviations :] = np.tile(self.law()[1].sum(axis=1) / m, m)
         return start
 
     def lower_bounds(self) -> Array:

@@ -56,11 +56,11 @@ class PriorGroup:
     deviation: Array
 
     @classmethod
-    def of(cls, problem: Problem, rows: slice, alone: bool) -> PriorGroup:
-        """Return the group of these rows; alone: True if the term has no other group."""
+    def of(cls, problem: Problem, rows: slice) -> PriorGroup:
+        """Return the group of these rows."""
         prior = problem.p_x[rows]
         mass = problem.p_xz[rows].sum(axis=0)
-        return cls(rows, prior if alone else prior / prior.sum(), mass, problem.deviations[rows])
+        return cls(rows, prior / prior.sum(), mass, problem.deviations[rows])
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,6 @@ class LeakageConstraint:
     number   index of the term
     groups   groups of rows with a prior of their own
     first, guesses   the first column of their D and of their s
-    level    B
-    unit     B, or 1 at budget 0
     """
 
     number: int
@@ -80,8 +78,16 @@ class LeakageConstraint:
     groups: tuple[PriorGroup, ...]
     first: int
     guesses: int
-    level: float
-    unit: float
+
+    @property
+    def level(self) -> float:
+        """B."""
+        return self.term.level
+
+    @property
+    def unit(self) -> float:
+        """B, or 1 at budget 0."""
+        return self.level if self.term.budget.amount > 0.0 else 1.0
 
     @property
     def measure(self) -> Measure:

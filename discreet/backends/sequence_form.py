@@ -612,7 +612,7 @@ def _private_rows(problem: CausalProblem, least: float) -> PrivacyRows:
     over the row.
     """
     model = problem.noncausal
-    group = PriorGroup.of(model, slice(0, model.n), alone=True)
+    group = PriorGroup.of(model, slice(0, model.n))
     rows = whitened_rows(group, model.p_z, max(least, model.phi_rank.threshold))
     sums = rows.features @ model.p_z / model.p_z.sum()
     return replace(rows, features=rows.features - sums[:, None])

@@ -37,7 +37,7 @@ from discreet.backends.contract import Capabilities, Options, Reach, Regime
 from discreet.backends.lowering import Lowered, Program
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import blend_to_target
-from discreet.backends.solvers import Ending, ProgramSolver, time_guard
+from discreet.backends.solvers import ProgramSolver, SolverResult, time_guard
 from discreet.measures.law import OutputLaw
 from discreet.measures.measure import Scope
 from discreet.numerics.double_double import Array
@@ -94,7 +94,9 @@ class Slsqp(ProgramSolver["SmoothProgram"]):
         start = _start(program.problem)[:-1] * program.scale
         return SmoothProgram(program, start.ravel())
 
-    def run(self, lowered: Lowered[SmoothProgram, dict[str, float]], options: Options) -> Ending:
+    def run(
+        self, lowered: Lowered[SmoothProgram, dict[str, float]], options: Options
+    ) -> SolverResult:
         """Run SLSQP; `claimed` is its message. Raises Interrupted from its callback at the time
         limit.
         """
@@ -104,7 +106,7 @@ class Slsqp(ProgramSolver["SmoothProgram"]):
         no_prices = np.zeros(0)
         if smooth.settled:
             variables = smooth.variables(smooth.start)
-            return Ending("optimal: nothing to decide", False, variables, no_prices, 0)
+            return SolverResult("optimal: nothing to decide", False, variables, no_prices, 0)
         watch = time_guard(self.solver, options)
         run: Any = minimize  # its type stubs reject a list of constraint dictionaries
         result = run(
@@ -118,7 +120,7 @@ class Slsqp(ProgramSolver["SmoothProgram"]):
             options=lowered.options,
         )
         variables = smooth.variables(np.asarray(result.x))
-        return Ending(str(result.message), False, variables, no_prices, int(result.nit))
+        return SolverResult(str(result.message), False, variables, no_prices, int(result.nit))
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ class SmoothProgram:
 
     def error(self, x: Array) -> float:
         """Return the excess error probability over the Bayes rule, in units of the program."""
-        return float(self.program.cost.ravel() @ self.variables(x))
+        return float((self.program.cost * self.program.scale * self.estimator(x)).sum())
 
     @property
     def error_gradient(self) -> Array:

@@ -43,7 +43,7 @@ LINEAR_BUDGETS: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Ending:
+class SolverResult:
     """How a run of a solver ended.
 
     claimed     its own status text
@@ -84,7 +84,7 @@ class ProgramSolver(Unlifted, Generic[_Model]):
         """Return the solver's model of a program."""
         raise NotImplementedError
 
-    def run(self, lowered: Lowered[_Model, Any], options: Options) -> Ending:
+    def run(self, lowered: Lowered[_Model, Any], options: Options) -> SolverResult:
         """Run the solver once, and return how it ended."""
         raise NotImplementedError
 
@@ -102,14 +102,14 @@ class ProgramSolver(Unlifted, Generic[_Model]):
         """Run the solver; `claimed` is its status. Raises Interrupted at the time limit,
         BackendError without a finite point.
         """
-        ending = self.run(lowered, options)
+        result = self.run(lowered, options)
         solver = self.solver_name(lowered)
-        if ending.late:
+        if result.late:
             raise Interrupted(f"{solver} stopped at its time limit of {options.time_limit:g} s")
-        if ending.variables is None or not np.isfinite(ending.variables).all():
-            raise BackendError(f"{solver} ended with {ending.claimed!r} and no point")
-        answer = lowered.program.answer(np.asarray(ending.variables), ending.prices)
-        return Raw(ending.claimed, answer, ending.iterations)
+        if result.variables is None or not np.isfinite(result.variables).all():
+            raise BackendError(f"{solver} ended with {result.claimed!r} and no point")
+        answer = lowered.program.answer(np.asarray(result.variables), result.prices)
+        return Raw(result.claimed, answer, result.iterations)
 
 
 class LinearSolver(ProgramSolver[_Model]):

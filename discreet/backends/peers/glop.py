@@ -28,7 +28,7 @@ from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.backends.process import call, import_for_call
-from discreet.backends.solvers import LINEAR_BUDGETS, PEER, Ending, LinearSolver, is_late
+from discreet.backends.solvers import LINEAR_BUDGETS, PEER, LinearSolver, SolverResult, is_late
 from discreet.problems.problem import Problem
 
 
@@ -75,15 +75,17 @@ class Glop(LinearSolver[LinearProgram]):
         import_for_call("ortools.linear_solver.python.model_builder_helper")
         return program.linear_program()
 
-    def run(self, lowered: Lowered[LinearProgram, str], options: Options) -> Ending:
+    def run(self, lowered: Lowered[LinearProgram, str], options: Options) -> SolverResult:
         """Run GLOP in a process without highspy."""
         limit = options.time_limit
-        ending: Ending = call(f"{__name__}:run", (lowered.model, lowered.options, limit), limit)
-        return ending
+        result: SolverResult = call(
+            f"{__name__}:run", (lowered.model, lowered.options, limit), limit
+        )
+        return result
 
 
 def run(
-    send: Callable[[Ending], None], arrays: LinearProgram, settings: str, limit: float | None
+    send: Callable[[SolverResult], None], arrays: LinearProgram, settings: str, limit: float | None
 ) -> None:
     """Solve a linear program by GLOP, and send how it ended."""
     from ortools.linear_solver.python import model_builder_helper
@@ -103,7 +105,7 @@ def run(
     claimed = f"{solver.status().name} {solver.status_string()}".strip()
     late = claimed != "OPTIMAL" and is_late(limit, seconds)
     variables = np.asarray(solver.variable_values()) if solver.has_solution() else None
-    send(Ending(claimed, late, variables, -np.asarray(solver.dual_values())))
+    send(SolverResult(claimed, late, variables, -np.asarray(solver.dual_values())))
 
 
 def _text(value: Setting) -> str:

@@ -31,7 +31,7 @@ from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.backends.process import call, import_for_call
-from discreet.backends.solvers import LINEAR_BUDGETS, PEER, Ending, LinearSolver
+from discreet.backends.solvers import LINEAR_BUDGETS, PEER, LinearSolver, SolverResult
 
 if TYPE_CHECKING:
     from ortools.pdlp.python.pdlp import QuadraticProgram
@@ -97,15 +97,17 @@ class Pdlp(LinearSolver[LinearProgram]):
         import_for_call("ortools.pdlp.solve_log_pb2")
         return program.linear_program()
 
-    def run(self, lowered: Lowered[LinearProgram, dict[str, Setting]], options: Options) -> Ending:
+    def run(
+        self, lowered: Lowered[LinearProgram, dict[str, Setting]], options: Options
+    ) -> SolverResult:
         """Run PDLP in a process without highspy."""
         request = lowered.model, lowered.options
-        ending: Ending = call(f"{__name__}:run", request, options.time_limit)
-        return ending
+        result: SolverResult = call(f"{__name__}:run", request, options.time_limit)
+        return result
 
 
 def run(
-    send: Callable[[Ending], None], arrays: LinearProgram, settings: dict[str, Setting]
+    send: Callable[[SolverResult], None], arrays: LinearProgram, settings: dict[str, Setting]
 ) -> None:
     """Solve a linear program by PDLP, and send how it ended."""
     from ortools.pdlp.python import pdlp
@@ -118,7 +120,7 @@ def run(
     variables = point if point.size == arrays.cost.size else None
     prices = -np.asarray(result.dual_solution)
     late = claimed == "TIME_LIMIT"
-    send(Ending(claimed, late, variables, prices, int(log.iteration_count)))
+    send(SolverResult(claimed, late, variables, prices, int(log.iteration_count)))
 
 
 def _model(arrays: LinearProgram) -> QuadraticProgram:

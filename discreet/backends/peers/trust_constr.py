@@ -34,7 +34,7 @@ from discreet.backends.contract import Capabilities, Options, Reach, Regime
 from discreet.backends.lowering import Lowered, Program
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.solvers import Ending, ProgramSolver, time_guard
+from discreet.backends.solvers import ProgramSolver, SolverResult, time_guard
 from discreet.numerics.double_double import Array
 
 
@@ -106,7 +106,7 @@ class TrustConstr(ProgramSolver[Program]):
         """Return the sparse program itself."""
         return program
 
-    def run(self, lowered: Lowered[Program, dict[str, Any]], options: Options) -> Ending:
+    def run(self, lowered: Lowered[Program, dict[str, Any]], options: Options) -> SolverResult:
         """Run trust-constr; `claimed` is its message. Raises Interrupted from its callback."""
         from scipy import sparse
         from scipy.optimize import Bounds, minimize
@@ -135,7 +135,7 @@ class TrustConstr(ProgramSolver[Program]):
         if result.status == 3:
             claimed = "optimality, constraints and barrier within tolerance"
         prices = np.concatenate([*result.v[: 1 + program.leaks]])
-        return Ending(claimed, False, result.x, prices, int(result.nit))
+        return SolverResult(claimed, False, result.x, prices, int(result.nit))
 
 
 def _stop(barrier_tolerance: float, options: Options) -> Callable[[Array, Any], bool]:
