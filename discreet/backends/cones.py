@@ -165,7 +165,7 @@ class _Cones:
         }[part.cone]
         leaks = [
             (guess, each(part, group, deviation.tolist(), guess))
-            for _, deviation, guess, _, group in program.places(part)
+            for _, deviation, guess, group in program.places(part)
         ]
         if part.measure.scope is Scope.TOTAL:
             places = [place for _, (its, _) in leaks for place in its]

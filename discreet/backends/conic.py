@@ -42,7 +42,7 @@ from discreet.backends.contract import Capabilities, Options, Reach, Regime
 from discreet.backends.lowering import Lowered, Program, limits
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice, number
-from discreet.backends.solvers import Ending, ProgramSolver, is_late
+from discreet.backends.solvers import ProgramSolver, SolverResult, is_late
 from discreet.errors import Absent, how_to_install
 from discreet.measures.measure import Cone
 from discreet.measures.mutual_information import MUTUAL_INFORMATION
@@ -172,7 +172,7 @@ class Conic(ProgramSolver["cvxpy.Problem"]):
         """Return the name of the chosen solver."""
         return str(lowered.solver)
 
-    def run(self, lowered: Any, options: Options) -> Ending:
+    def run(self, lowered: Any, options: Options) -> SolverResult:
         """Run the solver once; raises cvxpy's exceptions if it fails."""
         with warnings.catch_warnings():
             warnings.filterwarnings(
@@ -181,9 +181,9 @@ class Conic(ProgramSolver["cvxpy.Problem"]):
             lowered.model.solve(solver=lowered.solver.upper(), **lowered.options)
         statistics = lowered.model.solver_stats
         status = str(lowered.model.status)
-        late = status != "optimal" and is_late(options, statistics.solve_time)
+        late = status != "optimal" and is_late(options.time_limit, statistics.solve_time)
         count = None if statistics.num_iters is None else int(statistics.num_iters)
-        return Ending(status, late, lowered.variables.value, lowered.prices(), count)
+        return SolverResult(status, late, lowered.variables.value, lowered.prices(), count)
 
 
 def _deviation_form(program: Program, solver: str, options: dict[str, object]) -> _Compiled:

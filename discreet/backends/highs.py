@@ -29,7 +29,7 @@ from discreet.backends.contract import Capabilities, Options, Reach
 from discreet.backends.lowering import Lowered, Program, Setting, limits
 from discreet.backends.precision import Precision
 from discreet.backends.settings import choice
-from discreet.backends.solvers import LINEAR_BUDGETS, Ending, LinearSolver
+from discreet.backends.solvers import LINEAR_BUDGETS, LinearSolver, SolverResult
 from discreet.errors import Absent, BackendError
 from discreet.problems.problem import Problem
 
@@ -81,9 +81,26 @@ class Highs(LinearSolver["HighsLp"]):
 
     def model(self, program: Program) -> HighsLp:
         """Return the program as a HighsLp, in the order of `Program.linear_program`."""
-        return _model(program)
+        import highspy
 
-    def run(self, lowered: Lowered[HighsLp, dict[str, Setting]], options: Options) -> Ending:
+        arrays = program.linear_program()
+        entries = arrays.matrix
+        model = highspy.HighsLp()
+        model.num_row_, model.num_col_ = entries.shape
+        model.col_cost_ = arrays.cost
+        model.col_lower_ = arrays.least
+        model.col_upper_ = arrays.most
+        model.row_lower_ = arrays.low
+        model.row_upper_ = arrays.high
+        matrix = model.a_matrix_
+        matrix.format_ = highspy.MatrixFormat.kColwise
+        matrix.num_row_, matrix.num_col_ = entries.shape
+        matrix.start_ = entries.indptr
+        matrix.index_ = entries.indices
+        matrix.value_ = entries.data
+        return model
+
+    def run(self, lowered: Lowered[HighsLp, dict[str, Setting]], options: Options) -> SolverResult:
         """Run HiGHS; `claimed` is its model status."""
         import highspy
 
@@ -105,7 +122,7 @@ class Highs(LinearSolver["HighsLp"]):
         solution = solver.getSolution()
         prices = np.asarray(solution.row_dual if solution.dual_valid else [], dtype=np.float64)
         counted = f"{METHODS[str(lowered.options['solver'])]}_iteration_count"
-        return Ending(
+        return SolverResult(
             solver.modelStatusToString(status),
             status == highspy.HighsModelStatus.kTimeLimit,
             solution.col_value if solution.value_valid else None,
@@ -135,24 +152,3 @@ def highs_options(options: Options, backend: str) -> dict[str, Setting]:
     }
     settings["presolve"] = choice(options, backend, "presolve", ("on", "off", "choose"), "choose")
     return settings | limits(options, f"{METHODS[method]}_iteration_limit", "time_limit")
-
-
-def _model(program: Program) -> HighsLp:
-    import highspy
-
-    arrays = program.linear_program()
-    entries = arrays.matrix
-    model = highspy.HighsLp()
-    model.num_row_, model.num_col_ = entries.shape
-    model.col_cost_ = arrays.cost
-    model.col_lower_ = arrays.least
-    model.col_upper_ = arrays.most
-    model.row_lower_ = arrays.low
-    model.row_upper_ = arrays.high
-    matrix = model.a_matrix_
-    matrix.format_ = highspy.MatrixFormat.kColwise
-    matrix.num_row_, matrix.num_col_ = entries.shape
-    matrix.start_ = entries.indptr
-    matrix.index_ = entries.indices
-    matrix.value_ = entries.data
-    return model

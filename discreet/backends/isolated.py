@@ -126,14 +126,9 @@ def spawn(
     """Start a process that attempts the problems one after another; see `failed_start` and
     `next_attempt`. InputError for a problem that cannot be pickled.
     """
-    asked = options.gap, options.time_limit, options.max_iterations, dict(options.settings)
-    request = (
-        [_without_caches(each) for each in problems],
-        backend,
-        asked,
-        memory_limit,
-        repeat_seconds,
-    )
+    asked = replace(options, settings=dict(options.settings), progress=None)
+    bare = [_without_caches(each) for each in problems]
+    request = bare, backend, asked, memory_limit, repeat_seconds
     try:
         return Child("discreet.backends.isolated:serve_attempts", request, threads, python)
     except (TypeError, AttributeError, pickle.PicklingError) as error:
@@ -289,12 +284,11 @@ def serve_attempts(
     send: Callable[[Any], None],
     problems: list[AnyProblem],
     backend: str,
-    asked: tuple[Any, ...],
+    options: Options,
     memory_limit: int | None,
     repeat_seconds: float,
 ) -> None:
     """Send `ready`, then the attempt at each problem with the given options."""
-    options = Options(*asked)
     _preload(backend, problems[0], options)
     _limit_memory(memory_limit)
     send("ready")
@@ -349,16 +343,12 @@ def _preload(backend: str, problem: AnyProblem, options: Options) -> None:
     Neither the time limit nor the timings include imports.
     """
     first = problem.terms[0].budget
-    limit = LeakageBudget(0.01)
-    if not first.measure.conditional:
-        limit = LeakageBudget(
-            first.amount if first.amount in (0.0, math.inf) else 0.01, first.measure
-        )
+    amount = first.amount if first.amount in (0.0, math.inf) else 0.01
     with contextlib.suppress(Exception):  # `attempt` raises it again and turns it into a status
         tiny = Problem(
             [[0.3, 0.2, 0.0, 0.1], [0.0, 0.1, 0.2, 0.1]],
             [[0.0, 0.1, 0.1, 0.2], [0.3, 0.2, 0.1, 0.0]],
-            limit,
+            LeakageBudget(amount, first.measure.given_one),
         )
         solver = load_backend(backend)
         require_libraries(solver)

@@ -124,13 +124,11 @@ class Program:
         )
 
     @classmethod
-    def linear(cls, problem: Problem, equations: Equations | None = None) -> Program:
+    def linear(cls, problem: Problem, equations: Equations = whitened_rows) -> Program:
         """Return the program of linear measures with v_l = sqrt(w_l); budget 0 by `whitened_rows`
         unless other equations are given.
         """
-        return cls._in_units(
-            problem, np.sqrt(problem.p_z), Precision.unit[1], equations or whitened_rows
-        )
+        return cls._in_units(problem, np.sqrt(problem.p_z), Precision.unit[1], equations)
 
     @classmethod
     def _in_units(
@@ -141,44 +139,21 @@ class Program:
         """
         unit = max(problem.bayes_error, least * problem.constant_error) or 1.0
         cost = (problem.loss - problem.loss.min(axis=0)) / scale / unit
-        groups = [
-            [PriorGroup.of(problem, rows, len(term.groups) == 1) for rows in term.groups]
-            for term in problem.terms
-        ]
         constraints = list[LeakageConstraint]()
+        private = list[PriorGroup]()
         first = 0
         guesses = 0
-        for number, (term, own) in enumerate(zip(problem.terms, groups, strict=True)):
-            if not (term.budget.perfect or term.budget.oblivious or _is_slack(problem, term)):
-                level = term.measure.level(term.budget.amount)
-                amount = term.budget.amount
-                constraints.append(
-                    LeakageConstraint(
-                        number,
-                        term,
-                        tuple(own),
-                        first,
-                        guesses,
-                        level,
-                        level if amount > 0.0 else 1.0,
-                    )
-                )
-                first = first + constraints[-1].width
-                guesses = guesses + len(own)
-        private = [
-            group
-            for term, own in zip(problem.terms, groups, strict=True)
-            for group in own
-            if term.budget.perfect
-        ]
-        return cls(
-            problem,
-            cost,
-            scale,
-            unit,
-            stacked_rows(problem, private, equations),
-            tuple(constraints),
-        )
+        for number, term in enumerate(problem.terms):
+            groups = [PriorGroup.of(problem, rows) for rows in term.groups]
+            if term.budget.perfect:
+                private += groups
+            elif not (term.budget.oblivious or _is_slack(problem, term)):
+                part = LeakageConstraint(number, term, tuple(groups), first, guesses)
+                constraints.append(part)
+                first += part.width
+                guesses += len(groups)
+        rows = stacked_rows(problem, private, equations)
+        return cls(problem, cost, scale, unit, rows, tuple(constraints))
 
     @property
     def leaks(self) -> bool:
@@ -200,22 +175,20 @@ class Program:
 
     def places(
         self, part: LeakageConstraint
-    ) -> Iterator[tuple[int, NDArray[np.intp], int, int, PriorGroup]]:
+    ) -> Iterator[tuple[int, NDArray[np.intp], int, PriorGroup]]:
         """Yield, guess by guess, the guess, the positions of D_i and of s_i among the variables,
-        the number of the group, and the group.
+        and the group.
         """
         (masses, deviations, _) = self.sizes
         (width, count) = self._widths
         for i in range(self.problem.m):
-            for k, (first, guess, group) in enumerate(part.laws()):
-                start = masses + i * width + first
-                yield (
-                    i,
-                    np.arange(start, start + group.prior.size),
-                    masses + deviations + i * count + guess,
-                    k,
-                    group,
-                )
+            start = masses + i * width + part.first
+            mass = masses + deviations + i * count + part.guesses
+            for group in part.groups:
+                end = start + group.prior.size
+                yield i, np.arange(start, end), mass, group
+                start = end
+                mass += 1
 
     @property
     def row(self) -> Array:
@@ -291,8 +264,8 @@ class Program:
         limits = list[float]()
         for part in (each for each in self.parts if each.linear):
             own = list[list[int]]([] for _ in range(self.problem.m))
-            for i, deviation, guess, k, _ in self.places(part):
-                for piece in part.pieces[k]:
+            for i, deviation, guess, group in self.places(part):
+                for piece in part.pieces(group):
                     places = [*deviation.tolist(), guess]
                     height = list[float]()
                     if part.measure.scope is not Scope.POSTERIOR:
@@ -316,12 +289,12 @@ class Program:
         """Return all variables for the uniform guess, which leaks nothing and lies strictly within
         every bound.
         """
-        problem = self.problem
-        (masses, deviations, guesses) = self.sizes
-        start = np.concatenate([np.zeros(masses + deviations), np.full(guesses, 1.0 / problem.m)])
-        start[:masses] = np.tile(self.scale / problem.m, problem.m)
-        if any(len(part.groups) > 1 for part in self.parts):
-            start[masses + deviations :] *= np.tile(self.law()[1].sum(axis=1), problem.m)
+        m = self.problem.m
+        masses, deviations, guesses = self.sizes
+        start = np.zeros(masses + deviations + guesses)
+        start[:masses] = np.tile(self.scale / m, m)
+        if self.leaks:
+            start[masses + deviations :] = np.tile(self.law()[1].sum(axis=1) / m, m)
         return start
 
     def lower_bounds(self) -> Array:
@@ -380,7 +353,7 @@ class Program:
         multipliers = no_multipliers(self.problem.terms)
         for part, price in zip(self.parts, self._budget_prices(prices), strict=True):
             multipliers[part.number] = max(0.0, price) * self.unit / part.unit
-            for i, deviation, guess, _, group in self.places(part):
+            for i, deviation, guess, group in self.places(part):
                 start = self.sizes[0]
                 slope = -self.unit / part.root * links[deviation - start]
                 # D is (u − π s)/root.

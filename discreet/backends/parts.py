@@ -24,7 +24,7 @@ Source: the canonical correlations are H. O. Lancaster's; the equations are thos
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -32,7 +32,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
-from discreet.lazy import cached_property
 from discreet.measures.measure import Cone, Measure
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import UNIT
@@ -45,28 +44,23 @@ class PriorGroup:
     """Rows of the private joint that have a prior of their own: all rows of a secret, or those of
     one given value.
 
-    rows   rows of `p_xz`
-    joint  these rows [k, N]
-    prior  π_j within the group [k]
-    mass   w_l of the group [N]
+    rows       rows of `p_xz`
+    prior      π_j within the group [k]
+    mass       w_l of the group [N]
+    deviation  a_jl − π_j w_l [k, N]
     """
 
     rows: slice
-    joint: Array
     prior: Array
     mass: Array
+    deviation: Array
 
     @classmethod
-    def of(cls, problem: Problem, rows: slice, alone: bool) -> PriorGroup:
-        """Return the group of these rows; alone: True if the term has no other group."""
-        joint = problem.p_xz[rows]
+    def of(cls, problem: Problem, rows: slice) -> PriorGroup:
+        """Return the group of these rows."""
         prior = problem.p_x[rows]
-        return cls(rows, joint, prior if alone else prior / prior.sum(), joint.sum(axis=0))
-
-    @property
-    def deviation(self) -> Array:
-        """The deviations a_jl − π_j w_l [k, N]."""
-        return np.asarray(self.joint - self.prior[:, None] * self.mass)
+        mass = problem.p_xz[rows].sum(axis=0)
+        return cls(rows, prior / prior.sum(), mass, problem.deviations[rows])
 
 
 @dataclass(frozen=True)
@@ -77,8 +71,6 @@ class LeakageConstraint:
     number   index of the term
     groups   groups of rows with a prior of their own
     first, guesses   the first column of their D and of their s
-    level    B
-    unit     B, or 1 at budget 0
     """
 
     number: int
@@ -86,30 +78,34 @@ class LeakageConstraint:
     groups: tuple[PriorGroup, ...]
     first: int
     guesses: int
-    level: float
-    unit: float
+
+    @property
+    def level(self) -> float:
+        """B."""
+        return self.term.level
+
+    @property
+    def unit(self) -> float:
+        """B, or 1 at budget 0."""
+        return self.level if self.term.budget.amount > 0.0 else 1.0
 
     @property
     def measure(self) -> Measure:
         """The measure of leakage of this constraint."""
         return self.term.measure
 
-    @cached_property
-    def pieces(self) -> tuple[tuple[Array, ...], ...]:
-        """For each group, matrices R [r, k + 1] of a linear measure: Σ_R max R (D_i, s_i) =
+    def pieces(self, group: PriorGroup) -> list[Array]:
+        """Return matrices R [r, k + 1] of a linear measure for a group: Σ_R max R (D_i, s_i) =
         g(u_i)/B, or ≤ 0 for posteriors.
-
-        Empty if the measure is not linear.
         """
-        return tuple(
-            tuple(self._append_mean(each, group.prior) for each in self._rows(group))
-            for group in self.groups
-        )
+        rows = self.measure.pieces(group.prior, self.level)
+        assert rows is not None
+        return [self._append_mean(each, group.prior) for each in rows]
 
-    @cached_property
+    @property
     def linear(self) -> bool:
         """True if the measure is piecewise linear in the law of (X, Ŷ)."""
-        return any(self._rows(group) for group in self.groups)
+        return self.measure.cone is None
 
     @property
     def cone(self) -> Cone:
@@ -127,21 +123,11 @@ class LeakageConstraint:
         """The number of its columns of D."""
         return sum(group.prior.size for group in self.groups)
 
-    def _rows(self, group: PriorGroup) -> tuple[Array, ...]:
-        return self.measure.pieces(group.prior, self.level) or ()
-
     def _append_mean(self, piece: Array, prior: Array) -> Array:
         mean = piece @ prior
         size = np.abs(piece) @ prior  # size at independence; rounding errors are set to 0
         exact = np.where(np.abs(mean) > 2 * (prior.size + 2) * UNIT * size, mean, 0.0)
         return np.column_stack([piece * self.root, exact]) / self.unit
-
-    def laws(self) -> Iterator[tuple[int, int, PriorGroup]]:
-        """Yield the first column of D, the column of s, and the group, for every group."""
-        first = self.first
-        for k, group in enumerate(self.groups):
-            yield first, self.guesses + k, group
-            first += group.prior.size
 
 
 @dataclass(frozen=True)
@@ -218,13 +204,17 @@ def _independent(rows: PrivacyRows, p_z: Array) -> PrivacyRows:
     return PrivacyRows(rows.features[chosen], rows.combination[chosen], rows.private_values[chosen])
 
 
-def whitened_rows(group: PriorGroup, p_z: Array) -> PrivacyRows:
-    """Return orthonormal features of a problem without zero masses (rank r ≤ min(n − 1, N − 1))."""
+def whitened_rows(
+    group: PriorGroup, p_z: Array, least: float = Precision.correlated
+) -> PrivacyRows:
+    """Return orthonormal features (rank r ≤ min(n − 1, N − 1)): those whose canonical correlation
+    with the private values is above `least`.
+    """
     kernel = _kernel(group)
     left, correlations, _ = np.linalg.svd(kernel, full_matrices=False)
-    rank = int((correlations > Precision.correlated).sum())
-    mix = (left[:, :rank] / np.sqrt(group.prior)[:, None] / correlations[:rank]).T
-    return _rows(group, p_z, mix, np.full(rank, -1))
+    rank = int((correlations > least).sum())
+    mix = _divided(left[:, :rank], np.sqrt(group.prior)[:, None]) / correlations[:rank]
+    return _rows(group, p_z, mix.T, np.full(rank, -1))
 
 
 def rows_by_private_value(group: PriorGroup, p_z: Array) -> PrivacyRows:
@@ -246,14 +236,16 @@ def _kernel(group: PriorGroup) -> Array:
     """Return sqrt(π_j) φ_jl / sqrt(w_l) [n, N]; its singular values are the canonical correlations
     of X and Z.
     """
-    expected = group.prior[:, None] * group.mass
-    return np.divide(
-        group.deviation, np.sqrt(expected), out=np.zeros_like(expected), where=expected > 0.0
-    )
+    return _divided(group.deviation, np.sqrt(group.prior[:, None] * group.mass))
 
 
 def _rows(
     group: PriorGroup, p_z: Array, mix: Array, private_values: NDArray[np.intp]
 ) -> PrivacyRows:
-    features = mix @ (group.joint / p_z - group.prior[:, None] * (group.mass / p_z))
+    features = mix @ _divided(group.deviation, p_z)
     return PrivacyRows(features, mix - (mix @ group.prior)[:, None], private_values)
+
+
+def _divided(values: Array, masses: Array) -> Array:
+    """Return the quotients; 0 where a mass is 0."""
+    return np.divide(values, masses, out=np.zeros_like(values), where=masses > 0.0)

@@ -29,7 +29,7 @@ from discreet.backends.contract import Capabilities, Options, Reach
 from discreet.backends.highs import SETTINGS, highs_options
 from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting
 from discreet.backends.parts import rows_by_private_value
-from discreet.backends.solvers import LINEAR_BUDGETS, Ending, ProgramSolver
+from discreet.backends.solvers import LINEAR_BUDGETS, ProgramSolver, SolverResult
 from discreet.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ class Pyomo(ProgramSolver["ConcreteModel"]):
         """Return the Pyomo model."""
         return build_model(program)
 
-    def run(self, lowered: Lowered[ConcreteModel, dict[str, Setting]], options: Options) -> Ending:
+    def run(
+        self, lowered: Lowered[ConcreteModel, dict[str, Setting]], options: Options
+    ) -> SolverResult:
         """Solve once; `claimed` is Pyomo's termination condition."""
         from pyomo.contrib.solver.common.results import TerminationCondition
         from pyomo.contrib.solver.solvers.highs import Highs as Solver
@@ -103,7 +105,7 @@ class Pyomo(ProgramSolver["ConcreteModel"]):
             variables = [values[each] for each in model.root_mass.values()]
             parts = [model.component(name) for name in _ROWS]
             prices = np.array([duals[row] for part in parts if part for row in part.values()])
-        return Ending(
+        return SolverResult(
             str(result.termination_condition.name),
             result.termination_condition == TerminationCondition.maxTimeLimit,
             variables,

@@ -5,8 +5,7 @@ loop passes them to the judge.
   permits.
 - `within_budget` blends it with the best constant guess if that fails, and at positive budgets.
 - `duals_along` derives duals from the slopes of the leakage at an estimator, with the multiplier of
-  the best bound, and `multipliers_of` under any measure; `excluded` gives a tilt to a guess that is
-  never made.
+  the best bound, and `multipliers_of` under any measure.
 
 The judge trusts nothing here: it checks these estimators and duals like any others.
 
@@ -476,53 +475,3 @@ def duals_along(
             at_high = here
     multiplier = low if at_low[0] >= at_high[0] else high
     return multiplier * direction, multiplier
-
-
-def excluded(
-    lead: Array,
-    problem: Problem,
-    excess_at: Callable[[Array], tuple[float, Array]],
-    size: Array,
-    most: Array,
-) -> Array:
-    """Return t/μ [n] for a guess that is never made, whose loss exceeds the least by `lead` [N]
-    (per mass, in units of μ) before it is tilted.
-
-    It has no posterior, but a tilt that makes it look better than the guesses in use would ruin the
-    bound. With c_l the lead, it gets the x = t/μ that solves
-
-        maximise z   subject to   c_l + Σ_j p(x_j given z_l) x_j ≥ z for every l,   f(x) ≤ 0;
-
-    z ≥ 0 is reached exactly if an optimal estimator does not use the guess. The smooth constraint
-    is approximated by tangents at the points where the linear programs (n + 1 variables) violate it
-    (J. E. Kelley, J. SIAM 8 (1960)).
-
-    excess_at   returns f and its gradient at t/μ, which must satisfy f ≤ 0; f(x + c) = f(x) + c for
-                every number c
-    size, most  t/μ is at least `Precision.no_evidence` times size [n] and at most `most` [n]
-    """
-    from scipy.optimize import linprog
-
-    posterior = (problem.p_xz / problem.p_z).T
-    objective = np.append(np.zeros(problem.n), -1.0)
-    bounds = [*zip(Precision.no_evidence * size, most, strict=True), (None, None)]
-    rows = np.column_stack([-posterior, np.ones(problem.N)])
-    right = lead
-    best = np.zeros(problem.n)
-    widest = float(lead.min())
-    for _ in range(60):  # each round adds a cut; ten are usually enough
-        answer = linprog(objective, rows, right, bounds=bounds, method="highs")
-        if answer.x is None:
-            break
-        point = answer.x[:-1]
-        excess, tangent = excess_at(point)
-        reached = float((lead + posterior @ (point - excess)).min())
-        if reached > widest:
-            best = point - excess
-            widest = reached
-        # Stop if no constraint is violated, or if the guess is excluded.
-        if excess <= Precision.searched or widest >= 0.0:
-            break
-        rows = np.vstack([rows, np.append(tangent, 0.0)])
-        right = np.append(right, tangent @ point - excess)
-    return best

@@ -22,8 +22,9 @@ m_T (N_1 ⋯ N_T)² entries.
 
 from __future__ import annotations
 
+import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ from numpy.typing import NDArray
 
 from discreet.backends.continuation import price_of_perfect
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
+from discreet.backends.parts import PriorGroup, PrivacyRows, whitened_rows
 from discreet.backends.precision import Precision
 from discreet.backends.slack import SLACK
 from discreet.errors import Unsupported
@@ -55,11 +57,6 @@ _STEPS = 150
 
 _CLEAR = 1e-8
 """Singular value of Φ above which a combination of private values keeps half of its digits."""
-
-_FLATTENED = (1e-2, 1e-5, 0.0)
-"""Singular values of Φ above which its combinations are used to prove that a constant guess is
-optimal; each is tried, and the best bound counts. Smaller ones flatten the losses better, but need
-larger tilts, which have larger rounding errors."""
 
 
 class SequenceForm(Unlifted):
@@ -335,7 +332,7 @@ class _InteriorPoint:
         most = 0 if self._precision.unresolved else self._options.max_iterations or _STEPS
         point = self._start()
         while rounds < most and (rounds == 0 or time.perf_counter() < deadline):
-            if (self._narrow and (self._has_private_answer or waiting > 2)) or waiting > 15:
+            if self._narrow or waiting > 15:
                 break
             before = self._upper - self._lower
             complementarity = point.complementarity
@@ -395,12 +392,6 @@ class _InteriorPoint:
             and abs(self._upper - self._lower) <= self._precision.bracket * self._upper
         )
 
-    @property
-    def _has_private_answer(self) -> bool:
-        return self._best is not None and self._best.leakage <= 0.5 * (
-            self._model.budget + self._problem.budget
-        )
-
     def _start(self) -> _CausalPoint:
         model = self._model
         size = float(model.loss.sum(axis=1).min())
@@ -428,7 +419,7 @@ class _InteriorPoint:
         """Keep the best bound of the tilt of its posteriors, and of that tilt with rows of the best
         one so far for guesses that are rarely made; near the optimum also of its own tilt.
 
-        The weights are kept if they exceed the budget only slightly: the excess is blended away.
+        The weights are kept if they leak at most half of what the target leaves of the budget.
         """
         before = point.tilt if self._proof is None else self._proof[0]
         of_posteriors = point.multiplier * point.ratio
@@ -437,10 +428,9 @@ class _InteriorPoint:
         self._offer_tilt(np.where(rare, before, of_posteriors), point.multiplier)
         if point.complementarity <= self._aim < self._upper - self._lower:
             self._offer_tilt(point.tilt, point.multiplier)
-        excess = max(0.0, point.leakage / self._model.budget - 1.0)
-        upper = point.error + excess * (self._problem.constant_error - point.error)
-        if excess <= 1e-6 and upper < self._upper:
-            self._upper = upper
+        most = 0.5 * (self._model.budget + self._problem.budget)
+        if point.leakage <= most and point.error < self._upper:
+            self._upper = point.error
             self._best = point
 
     def _step(self, point: _CausalPoint) -> _CausalPoint:
@@ -532,19 +522,18 @@ def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, 
     rule without leakage are returned.
     """
     constant = _constant(problem)
-    all_private = _Private.of(problem)
-    proofs = [_flatten_tilt(problem, all_private.above(value)) for value in _FLATTENED]
-    bound, tilt = max(proofs, key=itemgetter(0))
+    all_private = _private_rows(problem, 0.0)
+    bound, tilt = _flatten_tilt(problem, all_private)
     if bound >= problem.constant_error * (1.0 - precision.bracket):
         return constant, tilt, "optimal: a constant guess", 0
     layout = _Unknowns.of(problem.tree)
-    clear = all_private.above(_CLEAR)
-    privates = (
-        [all_private, clear] if 0 < len(clear.rows) < len(all_private.rows) else [all_private]
-    )
+    clear = _private_rows(problem, _CLEAR)
+    privates = [all_private]
+    if 0 < len(clear.features) < len(all_private.features):
+        privates.append(clear)
     solved = [_solve_program(problem, layout, private) for private in privates]
     vertices = [vertex for vertex in solved if vertex is not None]
-    proofs += [(bound, tilt) for bound, tilt, _ in vertices]
+    proofs = [(bound, tilt), *((own, dual) for own, dual, _ in vertices)]
     _, tilt = max(proofs, key=itemgetter(0))
     rules = [constant]
     rules += [rule for _, _, rule in vertices if _leaks_nothing(problem, rule)]
@@ -552,7 +541,7 @@ def _perfect(problem: CausalProblem, precision: Precision) -> tuple[CausalRule, 
     return min(rules, key=problem.error_probability), tilt, claimed, len(vertices)
 
 
-def _flatten_tilt(problem: CausalProblem, private: _Private) -> tuple[float, Array]:
+def _flatten_tilt(problem: CausalProblem, private: PrivacyRows) -> tuple[float, Array]:
     """Return a bound and its tilt [m, n]: the tilt of least norm that makes the losses of each
     sequence of guesses as nearly proportional to the law of the measurements as the rows of
     `private` permit.
@@ -560,10 +549,8 @@ def _flatten_tilt(problem: CausalProblem, private: _Private) -> tuple[float, Arr
     If they are proportional, the bound is the error probability of the best constant guess.
     """
     model = problem.noncausal
-    root = np.sqrt(model.p_z)
-    inverse = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0.0)
     missing = problem.constant_errors[:, None] * model.p_z - model.loss
-    tilt = (missing * inverse) @ (private.rows * inverse).T @ private.tilts
+    tilt = missing @ private.features.T @ private.combination
     return problem.tree.least(model.loss + tilt @ model.deviations), tilt
 
 
@@ -572,7 +559,7 @@ def _leaks_nothing(problem: CausalProblem, rule: CausalRule) -> bool:
 
 
 def _solve_program(
-    problem: CausalProblem, layout: _Unknowns, private: _Private
+    problem: CausalProblem, layout: _Unknowns, private: PrivacyRows
 ) -> tuple[float, Array, CausalRule] | None:
     """Return the bound proved by the tilt of the linear program, the tilt [m, n], and the rule;
     None if HiGHS finds no point.
@@ -580,7 +567,8 @@ def _solve_program(
     tree = problem.tree
     model = problem.noncausal
     unit = problem.constant_error
-    matrix, sums, place, scale = _equations(layout, tree, private.rows, model.p_z)
+    rows = private.features * model.p_z
+    matrix, sums, place, scale = _equations(layout, tree, rows, model.p_z)
     cost = np.zeros(matrix.shape[1])
     cost[place] = model.loss / unit * scale[place]
     sizes = abs(matrix).max(axis=1).toarray().ravel()
@@ -588,11 +576,10 @@ def _solve_program(
     if solution is None:
         return None
     weights, multipliers = solution
-    prices = np.zeros((len(place), len(private.rows)))
-    priced = (multipliers / sizes)[matrix.shape[0] - prices[:-1].size :]
-    prices[:-1] = -unit * priced.reshape(prices[:-1].shape)
+    priced = len(place) - 1, len(rows)
+    prices = unit * (multipliers / sizes)[matrix.shape[0] - math.prod(priced) :]
     rule = CausalRule(tree, tree.kernels((scale * weights)[place]))
-    tilt = prices @ private.tilts
+    tilt = private.tilt(prices.reshape(priced), problem.m)
     return tree.least(model.loss + tilt @ model.deviations), tilt, rule
 
 
@@ -617,51 +604,18 @@ def _linear(cost: Array, matrix: Any, sums: Array) -> tuple[Array, Array] | None
     return None
 
 
-@dataclass(frozen=True, eq=False)
-class _Private:
-    """Perfect privacy as few equations: rows·r_i = 0 for every sequence of guesses.
+def _private_rows(problem: CausalProblem, least: float) -> PrivacyRows:
+    """Return perfect privacy as few equations: those whose singular value of Φ is above `least` and
+    above rounding.
 
-    rows    independent combinations of the rows of A − π wᵀ, of ordinary size; each sums to 0
-            [rank, K]
-    tilts   their coefficients for the private values: rows = tilts (A − π wᵀ)     [rank, n]
-    values  singular values of Φ: how much each depends on the measurements        [rank]
+    A constant guess leaks nothing, so each row should sum to 0; its rounding error is distributed
+    over the row.
     """
-
-    rows: Array
-    tilts: Array
-    values: Array
-
-    @classmethod
-    def of(cls, problem: CausalProblem) -> _Private:
-        """Compute the rows from the singular values of Φ, as counted by `Problem.phi_rank`.
-
-        A constant guess leaks nothing, so each row should sum to 0; its rounding error is
-        distributed over the row.
-        """
-        model = problem.noncausal
-        root_x = np.sqrt(model.p_x)[:, None]
-        root_z = np.sqrt(model.p_z)
-        scaled = np.divide(
-            model.deviations,
-            root_x * root_z,
-            out=np.zeros_like(model.p_xz),
-            where=root_x * root_z > 0.0,
-        )
-        left, values, _ = np.linalg.svd(scaled, full_matrices=False)
-        rank = model.phi_rank.rank
-        tilts = (
-            np.divide(left[:, :rank], root_x, out=np.zeros((problem.n, rank)), where=root_x > 0.0)
-            / values[:rank]
-        )
-        rows = tilts.T @ model.deviations
-        return cls(
-            rows - rows.sum(axis=1)[:, None] * (model.p_z / model.p_z.sum()), tilts.T, values[:rank]
-        )
-
-    def above(self, value: float) -> _Private:
-        """Return the rows with singular values above `value`."""
-        kept = self.values > value
-        return _Private(self.rows[kept], self.tilts[kept], self.values[kept])
+    model = problem.noncausal
+    group = PriorGroup.of(model, slice(0, model.n))
+    rows = whitened_rows(group, model.p_z, max(least, model.phi_rank.threshold))
+    sums = rows.features @ model.p_z / model.p_z.sum()
+    return replace(rows, features=rows.features - sums[:, None])
 
 
 def _equations(

@@ -10,14 +10,12 @@ and gradient are computed from the accurate law of (X, Ŷ) (`measures.law`), so 
 digits at small budgets. If a guess excludes a private value (u_ij = 0) the log ratio is −∞; it is
 truncated at −53 log 2.
 
-At budget 0 the constraint is replaced by the whitened equations of `lowering`, whose multipliers
-become the tilt. At positive budgets the duals are derived from the estimator (`repairs`): the
-multiplier that SLSQP reports belongs to its last subproblem and had an error of 4 % when the
-estimator was correct to 1e-9.
+At budget 0 the constraint is replaced by the whitened equations of `lowering`. The loop derives
+duals from the estimator (`repairs`): the multiplier that SLSQP reports belongs to its last
+subproblem and had an error of 4 % when the estimator was correct to 1e-9.
 
 Other smooth measures of leakage have their own value and slope. A measure of each posterior gives m
-constraints s_i (1 − leakage_i/B) ≥ 0, each with a multiplier of its own, which are also derived
-from the estimator, by a linear program.
+constraints s_i (1 − leakage_i/B) ≥ 0.
 
 Source: D. Kraft, "A software package for sequential quadratic programming", DFVLR-FB 88-28 (1988).
 
@@ -30,26 +28,19 @@ checked only between iterations.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from discreet.backends.contract import Answer, Capabilities, Options, Raw, Reach, Regime, Unlifted
-from discreet.backends.lowering import Program
-from discreet.backends.multipliers import multipliers_of
+from discreet.backends.contract import Capabilities, Options, Reach, Regime
+from discreet.backends.lowering import Lowered, Program
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import (
-    blend_to_target,
-    excluded,
-    without_rare,
-)
-from discreet.errors import Interrupted
+from discreet.backends.repairs import blend_to_target
+from discreet.backends.solvers import ProgramSolver, SolverResult, time_guard
 from discreet.measures.law import OutputLaw
 from discreet.measures.measure import Scope
 from discreet.numerics.double_double import Array
-from discreet.numerics.estimators import normalise
 from discreet.problems.problem import Problem
 
 _ITERATIONS = 300
@@ -58,15 +49,16 @@ _ITERATIONS = 300
 _MORE_ITERATIONS = 3
 
 
-class Slsqp(Unlifted):
+class Slsqp(ProgramSolver["SmoothProgram"]):
     """Sequential least squares on the reduced parametrisation; see the docstring of the module."""
 
     name = "slsqp"
+    solver = "SLSQP"
     capabilities = Capabilities(
         regimes=frozenset(Regime),
         largest_outcomes=300,
         largest_variables=300,
-        gives_duals=True,
+        gives_duals=False,
         measures=frozenset({"chi-square", "sibson", "pointwise-information"}),
         method="sequential quadratic programming with dense least squares (SciPy's SLSQP)",
         citation=(
@@ -85,45 +77,50 @@ class Slsqp(Unlifted):
         reach=(Reach("a dense method: 62 s at 256 outcomes", unknowns=300),),
     )
 
-    def lower(self, problem: Problem, options: Options) -> SmoothProgram:
-        """Return the objective, its constraints and a feasible start, without any tolerance."""
-        del options
-        return SmoothProgram.of(problem)
+    def program(self, problem: Problem) -> Program:
+        """Return the program in the variables sqrt(N w_l) P_il; a linear program also loses digits
+        next to larger costs.
+        """
+        return Program.of(problem, 0.5, Precision.unit[0])
 
-    def solve(self, lowered: SmoothProgram, options: Options) -> Raw[Answer]:
+    def settings(self, options: Options, problem: Problem) -> dict[str, float]:
+        """Return SciPy's options."""
+        variables = (problem.m - 1) * problem.N
+        most = options.max_iterations or _ITERATIONS + _MORE_ITERATIONS * variables
+        return {"ftol": max(Precision.descent * options.gap, 1e-15), "maxiter": most}
+
+    def model(self, program: Program) -> SmoothProgram:
+        """Return the objective, its constraints and a feasible start."""
+        start = _start(program.problem)[:-1] * program.scale
+        return SmoothProgram(program, start.ravel())
+
+    def run(
+        self, lowered: Lowered[SmoothProgram, dict[str, float]], options: Options
+    ) -> SolverResult:
         """Run SLSQP; `claimed` is its message. Raises Interrupted from its callback at the time
         limit.
         """
         from scipy.optimize import minimize
 
-        if lowered.settled:
-            return Raw("optimal: nothing to decide", lowered.answer(lowered.start, None), 0)
-        deadline = options.deadline()
-
-        def watch(_: Array) -> None:
-            if time.perf_counter() > deadline:
-                raise Interrupted(
-                    f"SLSQP was stopped at the time limit of {options.time_limit:g} s"
-                )
-
+        smooth = lowered.model
+        no_prices = np.zeros(0)
+        if smooth.settled:
+            variables = smooth.variables(smooth.start)
+            return SolverResult("optimal: nothing to decide", False, variables, no_prices, 0)
+        watch = time_guard(self.solver, options)
         run: Any = minimize  # its type stubs reject a list of constraint dictionaries
         result = run(
-            lowered.error,
-            lowered.start,
-            jac=lambda _: lowered.error_gradient,
-            bounds=[(0.0, top) for top in np.tile(lowered.program.scale, lowered.free)],
-            constraints=lowered.constraints(),
+            smooth.error,
+            smooth.start,
+            jac=lambda _: smooth.error_gradient,
+            bounds=[(0.0, top) for top in np.tile(smooth.program.scale, smooth.free)],
+            constraints=smooth.constraints(),
             method="SLSQP",
-            callback=watch,
-            options={
-                "ftol": max(Precision.descent * options.gap, 1e-15),
-                "maxiter": options.max_iterations
-                or _ITERATIONS + _MORE_ITERATIONS * lowered.start.size,
-            },
+            callback=lambda _: watch(),
+            options=lowered.options,
         )
-        # SciPy 1.16 and later report the multipliers.
-        answer = lowered.answer(np.asarray(result.x), getattr(result, "multipliers", None))
-        return Raw(str(result.message), answer, int(result.nit))
+        variables = smooth.variables(np.asarray(result.x))
+        return SolverResult(str(result.message), False, variables, no_prices, int(result.nit))
 
 
 @dataclass(frozen=True)
@@ -136,13 +133,6 @@ class SmoothProgram:
 
     program: Program
     start: Array
-
-    @classmethod
-    def of(cls, problem: Problem) -> SmoothProgram:
-        """Lower a problem without zero masses."""
-        # A linear program also loses digits next to larger costs.
-        program = Program.of(problem, 0.5, Precision.unit[0])
-        return cls(program, (_start(problem)[:-1] * program.scale).ravel())
 
     @property
     def problem(self) -> Problem:
@@ -169,6 +159,10 @@ class SmoothProgram:
         """
         upper = x.reshape(self.free, self.problem.N) / self.program.scale
         return np.concatenate([upper, 1.0 - upper.sum(axis=0, keepdims=True)])
+
+    def variables(self, x: Array) -> Array:
+        """Return the variables of the program, those of the last guess included."""
+        return np.ravel(self.estimator(x) * self.program.scale)
 
     def error(self, x: Array) -> float:
         """Return the excess error probability over the Bayes rule, in units of the program."""
@@ -241,58 +235,6 @@ class SmoothProgram:
                 }
             )
         return dictionaries
-
-    def answer(self, x: Array, multipliers: Array | None) -> Answer:
-        """Return the estimator and, if available, its duals. SLSQP's λ belong to the Lagrangian
-        error − λ·constraint.
-        """
-        estimator = self.estimator(x)
-        if self.program.leaks:
-            # The posterior of a guess that only rounding makes is arbitrary.
-            if self.problem.measure.scope is Scope.POSTERIOR:
-                estimator = without_rare(normalise(estimator), self.problem.p_z, Precision.unseen)
-            columns = normalise(estimator)
-            duals = self._duals(columns)
-            return Answer(estimator) if duals is None else Answer(estimator, *duals)
-        if self.problem.constraint.perfect and multipliers is None:
-            return Answer(estimator)
-        prices = (
-            np.zeros(0) if multipliers is None else np.asarray(multipliers)[: len(self.equations)]
-        )
-        return Answer(estimator, *self.program.duals(-prices))
-
-    def _duals(self, columns: Array) -> tuple[Array, Array] | None:
-        """Return the duals with the best bound for the guesses that an estimator [m, N] makes.
-
-        The other guesses get a tilt that excludes them, if there is one.
-        """
-        problem = self.problem
-        used = columns @ problem.p_z >= Precision.unseen
-        made = Problem.of_rows(problem.p_xz, problem.loss[used], problem.terms)
-        duals = multipliers_of(made, made.law(normalise(columns[used])))
-        if duals is None:
-            return None
-        tilt = np.zeros((problem.m, problem.n))
-        tilt[used] = duals[0]
-        least = (made.loss + duals[0] @ problem.p_xz).min(axis=0)
-        scale = float(duals[1][0]) or float(np.abs(duals[0]).max())
-        for i in np.flatnonzero(~used) if scale > 0.0 else ():
-            lead = (problem.loss[i] - least) / problem.p_z / scale
-            size = 1.0 / problem.p_x
-            tilt[i] = scale * excluded(lead, problem, self._excess, size, size)
-        return tilt, duals[1]
-
-    def _excess(self, tilt: Array) -> tuple[float, Array]:
-        """Return the amount by which a tilt must be lowered to be feasible for μ = 1, and its
-        gradient by finite differences.
-        """
-        part = self.program.parts[0]
-        p_x = self.problem.p_x
-        step = 1e-6 * max(1.0, float(np.abs(tilt).max()))
-        around = np.vstack([tilt, tilt + step * np.eye(tilt.size), tilt - step * np.eye(tilt.size)])
-        value = part.measure.ceiling(around, p_x, 1.0, part.level)
-        gradient = value[1 : tilt.size + 1] - value[tilt.size + 1 :]
-        return float(value[0]), gradient / gradient.sum()
 
     def _law(self, x: Array) -> OutputLaw:
         return self.problem.output_law(np.maximum(self.estimator(x), 0.0))

@@ -6,7 +6,8 @@ Options, limits, statuses and the way back to an answer are the same for all, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -42,7 +43,7 @@ LINEAR_BUDGETS: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Ending:
+class SolverResult:
     """How a run of a solver ended.
 
     claimed     its own status text
@@ -83,7 +84,7 @@ class ProgramSolver(Unlifted, Generic[_Model]):
         """Return the solver's model of a program."""
         raise NotImplementedError
 
-    def run(self, lowered: Lowered[_Model, Any], options: Options) -> Ending:
+    def run(self, lowered: Lowered[_Model, Any], options: Options) -> SolverResult:
         """Run the solver once, and return how it ended."""
         raise NotImplementedError
 
@@ -101,14 +102,14 @@ class ProgramSolver(Unlifted, Generic[_Model]):
         """Run the solver; `claimed` is its status. Raises Interrupted at the time limit,
         BackendError without a finite point.
         """
-        ending = self.run(lowered, options)
+        result = self.run(lowered, options)
         solver = self.solver_name(lowered)
-        if ending.late:
+        if result.late:
             raise Interrupted(f"{solver} stopped at its time limit of {options.time_limit:g} s")
-        if ending.variables is None or not np.isfinite(ending.variables).all():
-            raise BackendError(f"{solver} ended with {ending.claimed!r} and no point")
-        answer = lowered.program.answer(np.asarray(ending.variables), ending.prices)
-        return Raw(ending.claimed, answer, ending.iterations)
+        if result.variables is None or not np.isfinite(result.variables).all():
+            raise BackendError(f"{solver} ended with {result.claimed!r} and no point")
+        answer = lowered.program.answer(np.asarray(result.variables), result.prices)
+        return Raw(result.claimed, answer, result.iterations)
 
 
 class LinearSolver(ProgramSolver[_Model]):
@@ -127,12 +128,25 @@ class ConeSolver(ProgramSolver[ConeProgram]):
         return ConeProgram.of(program)
 
 
-def is_late(options: Options, seconds: float | None) -> bool:
+def is_late(limit: float | None, seconds: float | None) -> bool:
     """Return True if a solver that ended without an optimum after these seconds reached its time
     limit.
 
     Some solvers do not report it.
     """
-    if options.time_limit is None or seconds is None:
+    if limit is None or seconds is None:
         return False
-    return seconds >= 0.9 * options.time_limit
+    return seconds >= 0.9 * limit
+
+
+def time_guard(solver: str, options: Options) -> Callable[[], None]:
+    """Return a function for the callback of a solver without a time limit: it raises Interrupted
+    when the time limit, which starts now, has passed.
+    """
+    deadline = options.deadline()
+
+    def watch() -> None:
+        if time.perf_counter() > deadline:
+            raise Interrupted(f"{solver} stopped at its time limit of {options.time_limit:g} s")
+
+    return watch

@@ -14,7 +14,7 @@ from solving import assert_certified
 from strategies import seeds
 
 from discreet import Constraint, Problem, Status, solve
-from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes
+from discreet.backends.blahut_arimoto.bracket import Incumbent, Outcomes
 from discreet.backends.blahut_arimoto.proximal import ProximalSweep, proximal_sweeps
 from discreet.backends.contract import Duals
 from discreet.problems import catalog
@@ -63,7 +63,7 @@ def tight(problem):
 def test_a_solved_proximal_sweep_keeps_the_budget_and_pays_for_its_distance(seed, fraction):
     problem = random_problem(seed, fraction=fraction)
     outcomes = outcomes_of(problem)
-    bracket = Bracket(outcomes, 0.5, 40, math.inf)
+    bracket = Incumbent(outcomes, 0.5, 40, math.inf)
     proximal_sweeps(outcomes, bracket)  # somewhere feasible
     feasible = np.log(0.5 * bracket.estimator + 0.5 / problem.m)
     tilt, found = bracket.prices

@@ -395,7 +395,7 @@ def check_answer(name, case, row):
     check_feasible(problem, solution, judged)
     if load_backend(name).capabilities.gives_duals:
         check_duals(problem, solution, judged)
-        check_accurate(name, case, row, judged)
+    check_accurate(name, case, row, judged)
     check_record(name, solution)
     assert not judged.excludes(best)
     assert not best.excludes(judged)
@@ -518,7 +518,7 @@ def test_a_constraint_that_is_stated_twice_changes_nothing(name):
 
 
 @pytest.mark.parametrize("row", SIGNED)
-@pytest.mark.parametrize("name", sorted(set(BACKENDS) - {"auto", "qif"}))
+@pytest.mark.parametrize("name", sorted(set(BACKENDS) - {"auto", "qif", "slsqp"}))
 def test_the_duals_of_a_backend_have_the_signs_and_units_of_the_contract(name, row):
     """As they are lifted, and only shifted to feasibility, they prove the optimum."""
     for case in row.cases:

@@ -17,7 +17,7 @@ from strategies import seeds
 
 import discreet as ds
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
-from discreet.backends.continuous.newton import polish
+from discreet.backends.continuous.polish import polish
 from discreet.backends.precision import Precision
 from discreet.problems import Mixture, NormalDensity, paper_continuous
 from discreet.problems.continuous.model import ContinuousProblem

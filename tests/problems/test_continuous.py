@@ -26,7 +26,7 @@ from discreet.problems import (
     NormalDensity,
     paper_continuous,
 )
-from discreet.problems.continuous.bound import _Cells, _decide, _Tilted, sweep
+from discreet.problems.continuous.bound import _Cells, _decide, _Tilted, _where_to_split, sweep
 from discreet.problems.continuous.density import component
 
 NORMAL = NormalDensity(0, 1)
@@ -475,3 +475,36 @@ def test_a_less_accurate_model_gets_a_wider_bracket():
     ]
     gaps = [certify(problem, rule, np.zeros((2, 2)), 0.0).certificate.lower for problem in problems]
     assert gaps[0] > gaps[1] > gaps[2]
+
+
+def test_a_subdivision_has_at_most_as_many_new_points_as_allowed():
+    """The cells of the largest slack are cut first."""
+    edges = np.array([-inf, *np.arange(8.0), inf])
+    slack = np.arange(9.0)
+    points = _where_to_split(edges, slack, 1e-9, 6)
+    assert points.size <= 6
+    assert points.min() > 6.0
+
+
+def test_a_density_that_takes_no_arrays_is_refused():
+    law = Density(lambda z: math.exp(-z), lambda z: 1.0 - math.exp(-z), breakpoints=[0.0])
+    with raises_input_error(r"the (cdf|density|survival function) of Z given .* array of points"):
+        ContinuousProblem(grid(lambda j, i: law), P_XY, 0.1)
+
+
+class Unhashable:
+    """A distribution that defines equality but no hash."""
+
+    __hash__ = None
+
+    def __init__(self, law):
+        self.pdf = law.pdf
+        self.cdf = law.cdf
+        self.sf = law.sf
+        self.breakpoints = law.breakpoints
+
+
+def test_the_same_object_is_one_density_even_if_it_has_no_hash():
+    laws = [Unhashable(NORMAL), Unhashable(NORMAL)]
+    problem = ContinuousProblem(grid(lambda j, i: laws[i]), P_XY, 0.1)
+    assert len(problem.components) == 2

@@ -16,7 +16,7 @@ import discreet as ds
 from discreet.judge import certify
 from discreet.problems import ContinuousProblem, IntervalRule, NormalDensity
 from discreet.problems.continuous.density import UNDERFLOW, component
-from discreet.problems.continuous.families import BENDS, TURNS
+from discreet.problems.continuous.families import BENDS, TURNS, Member
 from discreet.problems.continuous.model import ACCURACY
 from discreet.problems.duals import change_with_prior, feasible_duals
 
@@ -233,3 +233,11 @@ def test_disjoint_densities_are_certified_at_an_optimum_of_0():
         )
         found = assert_certified(problem)
         assert found.certificate.upper < 1e-290
+
+
+@pytest.mark.parametrize(
+    "law", [stats.gamma(1e200), stats.beta(1e200, 1e200)], ids=["gamma", "beta"]
+)
+def test_inflection_points_that_overflow_are_unknown(law):
+    """They must not be left out: a density would count as convex or concave where it is not."""
+    assert Member.of(law).bends is None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes
+from discreet.backends.blahut_arimoto.bracket import Incumbent, Outcomes
 from discreet.backends.blahut_arimoto.proximal import proximal_sweeps
 from discreet.backends.contract import Answer, Capabilities, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision
@@ -59,7 +59,7 @@ class BlahutArimoto(Unlifted):
             return Raw(SLACK, slack, 0)
         outcomes = lowered.outcomes
         most = options.max_iterations or 3_000
-        bracket = Bracket(outcomes, lowered.precision.small, most, options.deadline())
+        bracket = Incumbent(outcomes, lowered.precision.small, most, options.deadline())
         with np.errstate(under="ignore"):
             claimed = proximal_sweeps(outcomes, bracket)
         estimator = normalise(bracket.estimator)

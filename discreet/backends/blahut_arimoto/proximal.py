@@ -40,7 +40,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.backends.blahut_arimoto.bracket import Bracket, Outcomes, TiltedLaw
+from discreet.backends.blahut_arimoto.bracket import Incumbent, Outcomes, TiltedLaw
 from discreet.backends.contract import Duals
 from discreet.backends.precision import Precision
 from discreet.numerics.double_double import Array
@@ -51,7 +51,7 @@ tried without the budget.
 """
 
 
-def proximal_sweeps(outcomes: Outcomes, bracket: Bracket) -> str:
+def proximal_sweeps(outcomes: Outcomes, bracket: Incumbent) -> str:
     """Run exact proximal sweeps from the uniform guess, and return the reason for stopping.
 
     The step η grows eightfold after a solved sweep, and shrinks again after a failed one.
@@ -140,7 +140,7 @@ class ProximalSweep:
         self.idle = set[int]()
         self.point = self._at(np.zeros_like(start.tilt), np.zeros_like(start.multipliers))
 
-    def run(self, bracket: Bracket, droppable: Set[int]) -> bool:
+    def run(self, bracket: Incumbent, droppable: Set[int]) -> bool:
         """Make Newton steps until the sweep is solved; return False if it was not, because its step
         η was too long, or once budgets are `idle`.
         """

@@ -1,7 +1,7 @@
 """Solving continuous measurements, on top of the discrete `tilt` backend.
 
 boundaries  where the label of a tilted Bayes rule changes, to the last bit
-newton      Newton's method on the boundaries of a rule, for positive budgets and for perfect
+polish      Newton's method on the boundaries of a rule, for positive budgets and for perfect
             privacy
 tidy        few intervals and no randomisation, from an estimator on a fine partition
 solver      the backend `intervals`: partition, solve, refine at the boundaries, polish

@@ -4,7 +4,7 @@ exact boundaries.
 If the plain Bayes rule keeps the budget it is optimal. Otherwise rounds as in docs/theory.md,
 section 17 ("Solving"), until the bracket is within the gap: `tilt` solves the discrete problem of a
 partition; the boundaries under its tilt (`boundaries`) and the middles of cells that randomise
-become edges; Newton's method on the boundaries (`newton`) usually finds the remaining digits at
+become edges; Newton's method on the boundaries (`polish`) usually finds the remaining digits at
 once, and counts only if it narrows the bracket. The bracket is the backend's own; the judge
 certifies the answer. Rounds end when only the accuracy of the distribution functions is left.
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from discreet.backends.attempts import ask, matrix
 from discreet.backends.continuous.boundaries import Boundaries, trace
-from discreet.backends.continuous.newton import aim_within, polish
+from discreet.backends.continuous.polish import aim_within, polish
 from discreet.backends.continuous.tidy import cut_draws, tidy_rule
 from discreet.backends.contract import Answer, Capabilities, Kind, Options, Raw, Regime, Unlifted
 from discreet.backends.precision import Precision

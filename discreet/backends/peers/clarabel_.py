@@ -20,7 +20,7 @@ from discreet.backends.exchange.clarabel_json import clarabel_cones
 from discreet.backends.lowering import Lowered, Setting
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.solvers import ANY_BUDGET, PEER, ConeSolver, Ending
+from discreet.backends.solvers import ANY_BUDGET, PEER, ConeSolver, SolverResult
 
 
 class Clarabel(ConeSolver):
@@ -61,7 +61,9 @@ class Clarabel(ConeSolver):
 
     limits = ("max_iter", "time_limit")
 
-    def run(self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options) -> Ending:
+    def run(
+        self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options
+    ) -> SolverResult:
         """Run Clarabel."""
         import clarabel
         from scipy import sparse
@@ -81,4 +83,6 @@ class Clarabel(ConeSolver):
         ).solve()
         claimed = str(solution.status)
         prices = form.prices(solution.z)
-        return Ending(claimed, claimed == "MaxTime", solution.x, prices, int(solution.iterations))
+        return SolverResult(
+            claimed, claimed == "MaxTime", solution.x, prices, int(solution.iterations)
+        )

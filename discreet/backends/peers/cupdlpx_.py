@@ -18,7 +18,7 @@ from discreet.backends.contract import Capabilities, Options
 from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.solvers import LINEAR_BUDGETS, PEER, Ending, LinearSolver
+from discreet.backends.solvers import LINEAR_BUDGETS, PEER, LinearSolver, SolverResult
 
 
 class Cupdlpx(LinearSolver[LinearProgram]):
@@ -46,7 +46,9 @@ class Cupdlpx(LinearSolver[LinearProgram]):
         """Return the arrays."""
         return program.linear_program()
 
-    def run(self, lowered: Lowered[LinearProgram, dict[str, Setting]], options: Options) -> Ending:
+    def run(
+        self, lowered: Lowered[LinearProgram, dict[str, Setting]], options: Options
+    ) -> SolverResult:
         """Run cuPDLPx."""
         from cupdlpx import Model
         from scipy import sparse
@@ -57,4 +59,4 @@ class Cupdlpx(LinearSolver[LinearProgram]):
         model.setParams(**lowered.options)
         model.optimize()
         claimed = model.StatusName
-        return Ending(claimed, claimed == "TIME_LIMIT", model.X, -model.Pi, model.IterCount)
+        return SolverResult(claimed, claimed == "TIME_LIMIT", model.X, -model.Pi, model.IterCount)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +28,7 @@ from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.backends.process import call, import_for_call
-from discreet.backends.solvers import LINEAR_BUDGETS, PEER, Ending, LinearSolver, is_late
-from discreet.numerics.double_double import Array
+from discreet.backends.solvers import LINEAR_BUDGETS, PEER, LinearSolver, SolverResult, is_late
 from discreet.problems.problem import Problem
 
 
@@ -76,27 +75,19 @@ class Glop(LinearSolver[LinearProgram]):
         import_for_call("ortools.linear_solver.python.model_builder_helper")
         return program.linear_program()
 
-    def run(self, lowered: Lowered[LinearProgram, str], options: Options) -> Ending:
+    def run(self, lowered: Lowered[LinearProgram, str], options: Options) -> SolverResult:
         """Run GLOP in a process without highspy."""
         limit = options.time_limit
-        answer: _GlopAnswer = call(
+        result: SolverResult = call(
             f"{__name__}:run", (lowered.model, lowered.options, limit), limit
         )
-        late = answer.claimed != "OPTIMAL" and is_late(options, answer.seconds)
-        return Ending(answer.claimed, late, answer.variables, -answer.prices)
-
-
-class _GlopAnswer(NamedTuple):
-    claimed: str
-    seconds: float
-    variables: Array | None
-    prices: Array
+        return result
 
 
 def run(
-    send: Callable[[_GlopAnswer], None], arrays: LinearProgram, settings: str, limit: float | None
+    send: Callable[[SolverResult], None], arrays: LinearProgram, settings: str, limit: float | None
 ) -> None:
-    """Solve a linear program by GLOP, and send what it found."""
+    """Solve a linear program by GLOP, and send how it ended."""
     from ortools.linear_solver.python import model_builder_helper
     from scipy import sparse
 
@@ -112,8 +103,9 @@ def run(
     solver.solve(model)
     seconds = time.perf_counter() - started
     claimed = f"{solver.status().name} {solver.status_string()}".strip()
+    late = claimed != "OPTIMAL" and is_late(limit, seconds)
     variables = np.asarray(solver.variable_values()) if solver.has_solution() else None
-    send(_GlopAnswer(claimed, seconds, variables, np.asarray(solver.dual_values())))
+    send(SolverResult(claimed, late, variables, -np.asarray(solver.dual_values())))
 
 
 def _text(value: Setting) -> str:

@@ -29,7 +29,7 @@ from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting
 from discreet.backends.parts import LeakageConstraint
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.solvers import ANY_BUDGET, PEER, Ending, ProgramSolver
+from discreet.backends.solvers import ANY_BUDGET, PEER, ProgramSolver, SolverResult
 from discreet.measures.measure import Cone, Scope
 from discreet.numerics.double_double import Array
 
@@ -92,7 +92,9 @@ class Ipopt(ProgramSolver["CasadiProgram"]):
         casadi.load_nlpsol("ipopt")
         return CasadiProgram.of(program)
 
-    def run(self, lowered: Lowered[CasadiProgram, dict[str, Setting]], options: Options) -> Ending:
+    def run(
+        self, lowered: Lowered[CasadiProgram, dict[str, Setting]], options: Options
+    ) -> SolverResult:
         """Run IPOPT as a CasADi function."""
         import casadi
 
@@ -105,7 +107,7 @@ class Ipopt(ProgramSolver["CasadiProgram"]):
         late = claimed in {"Maximum_WallTime_Exceeded", "Maximum_CpuTime_Exceeded"}
         prices = np.asarray(solution["lam_g"]).ravel()
         variables = np.asarray(solution["x"]).ravel()
-        return Ending(claimed, late, variables, prices, int(statistics["iter_count"]))
+        return SolverResult(claimed, late, variables, prices, int(statistics["iter_count"]))
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,7 @@ def _leakage(program: Program, part: LeakageConstraint, law: casadi.SX) -> list[
     start = program.sizes[0]
     leakages = list[Any]()
     guesses = list[Any]()
-    for _, places, guess, _, group in program.places(part):
+    for _, places, guess, group in program.places(part):
         guesses.append(law[int(guess - start)])
         leakages.append(
             each(part, part.root * law[(places - start).tolist()], guesses[-1], group.prior)

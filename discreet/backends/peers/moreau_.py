@@ -22,7 +22,7 @@ from discreet.backends.contract import Capabilities, Options, Reach
 from discreet.backends.lowering import Lowered, Setting
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.solvers import ANY_BUDGET, PEER, ConeSolver, Ending
+from discreet.backends.solvers import ANY_BUDGET, PEER, ConeSolver, SolverResult
 from discreet.measures.measure import Cone
 from discreet.numerics.double_double import Array
 
@@ -58,7 +58,9 @@ class Moreau(ConeSolver):
 
     limits = ("max_iter", "time_limit")
 
-    def run(self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options) -> Ending:
+    def run(
+        self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options
+    ) -> SolverResult:
         """Run Moreau."""
         import moreau
         from scipy import sparse
@@ -75,7 +77,7 @@ class Moreau(ConeSolver):
         solution = solver.solve()
         claimed = solver.info.status.name
         prices = form.prices(solution.z)
-        return Ending(
+        return SolverResult(
             claimed, claimed == "MaxTime", solution.x, prices, int(solver.info.iterations)
         )
 

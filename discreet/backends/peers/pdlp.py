@@ -22,7 +22,7 @@ rule, 10⁴ to 10⁶ iterations certify ten outcomes; at a ten-thousandth, 5 s a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,8 +31,7 @@ from discreet.backends.lowering import LinearProgram, Lowered, Program, Setting
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
 from discreet.backends.process import call, import_for_call
-from discreet.backends.solvers import LINEAR_BUDGETS, PEER, Ending, LinearSolver
-from discreet.numerics.double_double import Array
+from discreet.backends.solvers import LINEAR_BUDGETS, PEER, LinearSolver, SolverResult
 
 if TYPE_CHECKING:
     from ortools.pdlp.python.pdlp import QuadraticProgram
@@ -98,35 +97,30 @@ class Pdlp(LinearSolver[LinearProgram]):
         import_for_call("ortools.pdlp.solve_log_pb2")
         return program.linear_program()
 
-    def run(self, lowered: Lowered[LinearProgram, dict[str, Setting]], options: Options) -> Ending:
+    def run(
+        self, lowered: Lowered[LinearProgram, dict[str, Setting]], options: Options
+    ) -> SolverResult:
         """Run PDLP in a process without highspy."""
         request = lowered.model, lowered.options
-        answer: _PdlpAnswer = call(f"{__name__}:run", request, options.time_limit)
-        whole = answer.variables if answer.variables.size == lowered.model.cost.size else None
-        late = answer.claimed == "TIME_LIMIT"
-        return Ending(answer.claimed, late, whole, -answer.prices, answer.iterations)
-
-
-class _PdlpAnswer(NamedTuple):
-    claimed: str
-    variables: Array
-    prices: Array
-    iterations: int
+        result: SolverResult = call(f"{__name__}:run", request, options.time_limit)
+        return result
 
 
 def run(
-    send: Callable[[_PdlpAnswer], None], arrays: LinearProgram, settings: dict[str, Setting]
+    send: Callable[[SolverResult], None], arrays: LinearProgram, settings: dict[str, Setting]
 ) -> None:
-    """Solve a linear program by PDLP, and send what it found."""
+    """Solve a linear program by PDLP, and send how it ended."""
     from ortools.pdlp.python import pdlp
 
     result = pdlp.primal_dual_hybrid_gradient(_model(arrays), _parameters(settings))
     log = result.solve_log
     reasons = log.DESCRIPTOR.fields_by_name["termination_reason"].enum_type.values_by_number
     claimed = reasons[log.termination_reason].name.removeprefix("TERMINATION_REASON_")
-    variables = np.asarray(result.primal_solution)
-    prices = np.asarray(result.dual_solution)
-    send(_PdlpAnswer(claimed, variables, prices, int(log.iteration_count)))
+    point = np.asarray(result.primal_solution)
+    variables = point if point.size == arrays.cost.size else None
+    prices = -np.asarray(result.dual_solution)
+    late = claimed == "TIME_LIMIT"
+    send(SolverResult(claimed, late, variables, prices, int(log.iteration_count)))
 
 
 def _model(arrays: LinearProgram) -> QuadraticProgram:

@@ -23,7 +23,7 @@ from discreet.backends.contract import Capabilities, Options, Reach
 from discreet.backends.lowering import Lowered, Setting
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.solvers import ANY_BUDGET, PEER, ConeSolver, Ending
+from discreet.backends.solvers import ANY_BUDGET, PEER, ConeSolver, SolverResult
 from discreet.measures.measure import Cone
 
 
@@ -53,7 +53,9 @@ class Pounce(ConeSolver):
 
     limits = ("max_iter", "time_limit")
 
-    def run(self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options) -> Ending:
+    def run(
+        self, lowered: Lowered[ConeProgram, dict[str, Setting]], options: Options
+    ) -> SolverResult:
         """Run POUNCE, whose keywords are the settings."""
         import pounce
 
@@ -61,7 +63,7 @@ class Pounce(ConeSolver):
         result = pounce.solve_socp(**standard_form(form), **lowered.options)
         prices = form.prices(np.append(result.y, result.z))
         late = result.status == "time_limit"
-        return Ending(result.status, late, result.x, prices, int(result.iters))
+        return SolverResult(result.status, late, result.x, prices, int(result.iters))
 
 
 def standard_form(form: ConeProgram) -> dict[str, Any]:

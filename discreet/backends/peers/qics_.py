@@ -33,7 +33,7 @@ from discreet.backends.contract import Capabilities, Options, Regime
 from discreet.backends.lowering import Lowered, Program, Setting
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.solvers import PEER, Ending, ProgramSolver
+from discreet.backends.solvers import PEER, ProgramSolver, SolverResult
 from discreet.measures.measure import Cone
 from discreet.measures.registry import linear_or_of
 from discreet.numerics.double_double import Array
@@ -86,18 +86,22 @@ class Qics(ProgramSolver["_Eliminated"]):
         """Return the cones without the variables that the equations determine."""
         return _Eliminated.of(ConeProgram.of(program, whole=True))
 
-    def run(self, lowered: Lowered[_Eliminated, dict[str, Setting]], options: Options) -> Ending:
+    def run(
+        self, lowered: Lowered[_Eliminated, dict[str, Setting]], options: Options
+    ) -> SolverResult:
         """Run QICS; `claimed` is its solution and exit status."""
         import qics
 
         model = lowered.model
         program = lowered.program
         if program.problem.m == 1:
-            return Ending("one guess: nothing to decide", False, program.scale, np.zeros(0), 0)
+            return SolverResult(
+                "one guess: nothing to decide", False, program.scale, np.zeros(0), 0
+            )
         with np.errstate(all="ignore"):  # its line search leaves the cones temporarily
             result = qics.Solver(qics.Model(**model.arguments()), **lowered.options).solve()
         exit_status = result["exit_status"]
-        return Ending(
+        return SolverResult(
             f"{result['sol_status']} ({exit_status})",
             exit_status == "max_time",
             model.restored(result["x_opt"].ravel()),

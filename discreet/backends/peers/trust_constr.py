@@ -23,7 +23,6 @@ factorises a sparse augmented system. A time limit is checked only between itera
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,8 +34,7 @@ from discreet.backends.contract import Capabilities, Options, Reach, Regime
 from discreet.backends.lowering import Lowered, Program
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.solvers import Ending, ProgramSolver
-from discreet.errors import Interrupted
+from discreet.backends.solvers import ProgramSolver, SolverResult, time_guard
 from discreet.numerics.double_double import Array
 
 
@@ -108,7 +106,7 @@ class TrustConstr(ProgramSolver[Program]):
         """Return the sparse program itself."""
         return program
 
-    def run(self, lowered: Lowered[Program, dict[str, Any]], options: Options) -> Ending:
+    def run(self, lowered: Lowered[Program, dict[str, Any]], options: Options) -> SolverResult:
         """Run trust-constr; `claimed` is its message. Raises Interrupted from its callback."""
         from scipy import sparse
         from scipy.optimize import Bounds, minimize
@@ -137,20 +135,17 @@ class TrustConstr(ProgramSolver[Program]):
         if result.status == 3:
             claimed = "optimality, constraints and barrier within tolerance"
         prices = np.concatenate([*result.v[: 1 + program.leaks]])
-        return Ending(claimed, False, result.x, prices, int(result.nit))
+        return SolverResult(claimed, False, result.x, prices, int(result.nit))
 
 
 def _stop(barrier_tolerance: float, options: Options) -> Callable[[Array, Any], bool]:
     """Return the callback: it returns True when solved, and raises Interrupted after the time
     limit.
     """
-    deadline = options.deadline()
+    watch = time_guard(TrustConstr.solver, options)
 
     def callback(_: Array, state: Any) -> bool:
-        if time.perf_counter() > deadline:
-            raise Interrupted(
-                f"trust-constr was stopped at the time limit of {options.time_limit:g} s"
-            )
+        watch()
         # A barrier problem counts as solved at 1e-11; 1e-9 and 1e-13 gave similar results.
         solved = max(state.optimality, state.constr_violation) < 1e-11
         return bool(solved and state.barrier_parameter < barrier_tolerance)

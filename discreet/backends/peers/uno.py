@@ -23,7 +23,7 @@ from discreet.backends.lowering import Lowered, Program, Setting
 from discreet.backends.peers.ipopt import CasadiProgram
 from discreet.backends.peers.tuning import Tuned, Tuning
 from discreet.backends.precision import Precision, ShareOfGap
-from discreet.backends.solvers import ANY_BUDGET, PEER, Ending, ProgramSolver
+from discreet.backends.solvers import ANY_BUDGET, PEER, ProgramSolver, SolverResult
 from discreet.numerics.double_double import Array
 
 
@@ -60,7 +60,9 @@ class Uno(ProgramSolver[CasadiProgram]):
         """Return the program with its derivatives."""
         return CasadiProgram.of(program)
 
-    def run(self, lowered: Lowered[CasadiProgram, dict[str, Setting]], options: Options) -> Ending:
+    def run(
+        self, lowered: Lowered[CasadiProgram, dict[str, Setting]], options: Options
+    ) -> SolverResult:
         """Run Uno."""
         import unopy
 
@@ -71,7 +73,7 @@ class Uno(ProgramSolver[CasadiProgram]):
             # It refuses integers.
             solver.set_option(name, float(value) if name == "time_limit" else value)
         result = solver.optimize(_model(lowered.model))
-        return Ending(
+        return SolverResult(
             f"{result.optimization_status.name} {result.solution_status.name}",
             result.optimization_status == unopy.OptimizationStatus.TIME_LIMIT,
             np.asarray(result.primal_solution),

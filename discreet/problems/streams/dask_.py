@@ -31,7 +31,7 @@ from discreet.problems.blocks import BlockProblem
 from discreet.problems.constraint import LeakageBudget, Term
 from discreet.problems.folds import FAN, Node, found_in, join_nodes, merge_nodes
 from discreet.problems.outcomes import Chunk, chunk_size, chunks_of_pairs
-from discreet.problems.streams.sources import block_problem
+from discreet.problems.streams.sources import block_problem, check_shapes
 
 _LARGE = 1 << 23
 """Number of outcomes from which a block is a part of its own: a pass over it takes 30 ms, and Dask
@@ -202,7 +202,9 @@ def _open_pairs(pairs: list[_Delayed]) -> DaskBlocks:
     shapes = dask.compute(
         *(delayed(_shapes, pure=False)(pair) for pair in held), optimize_graph=False
     )
-    n, m = _rows_of(shapes)
+    n, m = (shape[0] for shape in shapes[0])
+    for number, pair_shapes in enumerate(shapes):
+        check_shapes(f"block {number}", pair_shapes, n, m)
     ends = np.cumsum([columns for _, (_, columns) in shapes]).tolist()
     if ends[-1] == 0:
         raise InputError("the blocks hold no outcomes; give at least one")
@@ -217,9 +219,7 @@ def _open_pairs(pairs: list[_Delayed]) -> DaskBlocks:
             low = max(start, first)
             high = min(stop, last)
             if low < high:  # cut a pair before it moves to another machine
-                pieces.append(
-                    pair if (low, high) == (first, last) else cut(pair, low - first, high - first)
-                )
+                pieces.append(cut(pair, low - first, high - first))
         parts.append(make(start, size, pieces))
     return DaskBlocks(
         n, m, ends[-1], size, tuple(starts), dask.persist(*parts, optimize_graph=False)
@@ -279,19 +279,6 @@ def _concatenate_pairs(pairs: list[_Pair]) -> _Pair:
 
 def _shapes(pair: _Pair) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return pair[0].shape, pair[1].shape
-
-
-def _rows_of(shapes: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> tuple[int, int]:
-    """Return the n and m that all blocks must have."""
-    (n, _), (m, _) = shapes[0]
-    for number, ((rows, outcomes), (guesses, others)) in enumerate(shapes):
-        if (rows, guesses) != (n, m) or outcomes != others:
-            raise InputError(
-                f"block {number} has p_xz of shape {[rows, outcomes]} and loss of "
-                f"{[guesses, others]}; "
-                f"give [{n}, B] and [{m}, B] with the same B"
-            )
-    return n, m
 
 
 # -- what Dask holds

@@ -181,6 +181,19 @@ def blocks_from(
     return _Source(*sizes, N, lambda: chunks_of_pairs(_pairs(factory, *sizes, N), CHUNK_OUTCOMES))
 
 
+def check_shapes(
+    place: str, shapes: tuple[tuple[int, ...], tuple[int, ...]], n: int, m: int
+) -> None:
+    """Raise InputError unless these are shapes [n, B] of p_xz and [m, B] of losses."""
+    mine, theirs = shapes
+    width = mine[-1] if mine else 0
+    if (mine, theirs) != ((n, width), (m, width)):
+        raise InputError(
+            f"{place} has p_xz of shape {list(mine)} and loss of {list(theirs)}; "
+            f"give [{n}, B] and [{m}, B] with the same B"
+        )
+
+
 def _pairs(
     factory: Callable[[], Iterable[Pairs]], n: int, m: int, announced: int | None = None
 ) -> Iterator[Pairs]:
@@ -196,16 +209,7 @@ def _pairs(
                 f"item {number} of the iterator is not a pair of arrays ({error}); "
                 "give (p_xz, loss)"
             ) from None
-        if (
-            a.ndim != 2
-            or loss.ndim != 2
-            or (len(a), len(loss)) != (n, m)
-            or a.shape[1] != loss.shape[1]
-        ):
-            raise InputError(
-                f"item {number} of the iterator has shapes {list(a.shape)} and {list(loss.shape)}; "
-                f"give [{n}, B] and [{m}, B] with the same B"
-            )
+        check_shapes(f"item {number} of the iterator", (a.shape, loss.shape), n, m)
         outcomes += a.shape[1]
         if a.shape[1]:
             yield a, loss
