@@ -82,10 +82,7 @@ class Column:
         self.check(table)
         part = table[next(name for name in table if str(name) == self.name)]
         if self.kind == "texts":
-            texts = np.empty((len(part), 1), dtype=object)
-            values = part.tolist()
-            texts[:, 0] = [each if type(each) is str else as_text(each) for each in values]
-            return texts
+            return objects(map(as_text, part.tolist()))[:, None]
         numbers = numbers_of(part)
         if numbers is None:
             raise InputError(
@@ -93,6 +90,11 @@ class Column:
                 "fitted; give such again"
             )
         return numbers[:, None]
+
+
+def read_cells(table: Any, kind: str) -> NDArray[Any]:
+    """Return the cells of a table whose columns are all of this kind [people, columns]."""
+    return np.hstack([Column(str(name), kind).cells(table) for name in table])
 
 
 def _kind(part: Any) -> str:
