@@ -398,9 +398,9 @@ def people_rule(
     return Rule.sealed(document, check_key(key))
 
 
-def about_people(rule: Rule, people: dict[str, Any]) -> Rule:
-    """Return the rule with the results about people in its file."""
-    about = {**rule.document["about"], **people}
+def with_facts(rule: Rule, facts: Mapping[str, Any]) -> Rule:
+    """Return the rule with further facts about it in its file."""
+    about = {**rule.document["about"], **facts}
     return Rule.sealed({**rule.document, "about": about}, check_key(rule.key))
 
 

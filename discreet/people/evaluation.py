@@ -16,7 +16,7 @@ Source: docs/theory.md, section 23.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -369,30 +369,30 @@ class Evaluation:
         """
         sure = self.sure
         counted = f"({self.people:,} people){self._words_on_left_out}"
-        errs = f"errs between {self.error.low:.4g} and {self.error.high:.4g}"
         parts = [("", self, np.inf)] if budget is None else self.under(budget)
-        at_most = " and ".join(
-            f"at most {each.at_most:.4g}{_of(each)}{about}" for about, each, _ in parts
-        )
+        at_most = list_leakages(parts, lambda each: each.at_most, "at most ")
         if budget is None:
-            return f"for people, {sure}: the guess leaks {at_most} and {errs} {counted}"
-        asked = _budgets(parts)
+            return f"for people, {sure}: the guess leaks {at_most} and {self.errs} {counted}"
+        asked = list_budgets(parts)
         if self.holds(budget):  # the limits of several columns hold individually, not together
             kept = f"at most {asked}" if len(parts) > 1 else f"{at_most}, within {asked}"
-            return f"holds for people, {sure}: the guess leaks {kept}, and {errs} {counted}"
+            return f"holds for people, {sure}: the guess leaks {kept}, and {self.errs} {counted}"
         if broken := self._broken(budget):
-            least = " and ".join(
-                f"at least {each.leakage.low:.4g}{_of(each)}{about}" for about, each, _ in broken
-            )
+            least = list_leakages(broken, lambda each: each.leakage.low, "at least ")
             return (
                 f"broken for people, {sure}: the guess leaks {least}, more than "
-                f"{_budgets(broken)} {counted}"
+                f"{list_budgets(broken)} {counted}"
             )
         alone = ", each by itself" if len(parts) > 1 else ""
         return (
             f"not shown for people, {sure}: the guess leaks {at_most}{alone}, which does "
             f"not prove {asked} {counted}"
         )
+
+    @property
+    def errs(self) -> str:
+        """The limits of the error in words."""
+        return f"errs between {self.error.low:.4g} and {self.error.high:.4g}"
 
     def keeps(self, budget: float | Mapping[Any, float]) -> bool:
         """Return True if the guesses of exactly these people leak at most the budget."""
@@ -403,12 +403,10 @@ class Evaluation:
         one else. The leakage is then known exactly.
         """
         parts = [("", self, np.inf)] if budget is None else self.under(budget)
-        leaked = " and ".join(
-            f"{each.leakage.estimate:.4g}{_of(each)}{about}" for about, each, _ in parts
-        )
+        leaked = list_leakages(parts, lambda each: each.leakage.estimate)
         asked = ""
         if budget is not None:
-            asked = f", {'within' if self.keeps(budget) else 'more than'} {_budgets(parts)}"
+            asked = f", {'within' if self.keeps(budget) else 'more than'} {list_budgets(parts)}"
         made = "their guesses" if self.counted else "on average over its coins, the rule's guesses"
         return (
             f"holds exactly for this cohort of {self.people:,} people: {made} leak {leaked}"
@@ -490,27 +488,21 @@ class Evaluation:
         """Return a data frame with a row for the error, the leakage by every measure, each odds
         ratio and rate: estimate, low and high.
         """
-        limits_of = {("error", "", ""): self.error}
-        limits_of |= {(name, "", ""): limits for name, limits in self.leakages.items()}
-        limits_of |= {(name, "", ""): limits for name, limits in self.about_each.items()}
-        limits_of |= {("largest change of odds", "", ""): self.odds}
-        rates = {
-            self.called(group) if self.columns else group: row for group, row in self.rates.items()
+        numbers = {
+            "error": self.error,
+            **self.leakages,
+            **self.about_each,
+            "largest change of odds": self.odds,
         }
-        limits_of |= {
-            ("rate", group, guess): each
-            for group, row in rates.items()
-            for guess, each in row.items()
-        }
-        names = dict(
-            zip(("what", "group", "guess"), map(list, zip(*limits_of, strict=True)), strict=True)
-        )
+        rows = [(what, "", "", limits) for what, limits in numbers.items()]
+        for group, row in self.rates.items():
+            name = self.called(group) if self.columns else group
+            rows += [("rate", name, guess, limits) for guess, limits in row.items()]
         return frame(
-            names
-            | {
-                name: [getattr(limits, name) for limits in limits_of.values()]
-                for name in ("estimate", "low", "high")
-            }
+            [
+                {"what": what, "group": group, "guess": guess, **vars(limits)}
+                for what, group, guess, limits in rows
+            ]
         )
 
     def plot(self) -> Figure:
@@ -566,11 +558,22 @@ def unit_of(evaluation: Evaluation) -> str:
     return f" {evaluation.measure.unit}".rstrip()
 
 
-def _of(evaluation: Evaluation) -> str:
-    return f"{unit_of(evaluation)} of {evaluation.measure}"
+def list_leakages(
+    parts: list[tuple[str, Evaluation, float]],
+    leakage: Callable[[Evaluation], float],
+    bound: str = "",
+) -> str:
+    """Return a leakage of each evaluation in words, such as "at most 0.1 nats of
+    mutual-information about sex".
+    """
+    return " and ".join(
+        f"{bound}{leakage(each):.4g}{unit_of(each)} of {each.measure}{about}"
+        for about, each, _ in parts
+    )
 
 
-def _budgets(parts: list[tuple[str, Evaluation, float]]) -> str:
+def list_budgets(parts: list[tuple[str, Evaluation, float]]) -> str:
+    """Return the budgets in words."""
     if not parts[0][0]:
         return f"the budget of {parts[0][2]:g}"
     each = (
