@@ -220,6 +220,8 @@ def _raw(model: Any, table: Any, known: Codes, labels: int) -> Array:
     probabilities = np.full((_rows(table), labels), LEAST)
     try:
         said = np.asarray(model.predict_proba(table), dtype=np.float64)
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(
             f"these people have other columns than those fitted on: {error}; give columns alike"
@@ -287,6 +289,7 @@ def classifier_of(table: Any, enough: bool, seed: int) -> Any:
     encoder = OrdinalEncoder(
         handle_unknown="use_encoded_value",
         unknown_value=missing,
+        encoded_missing_value=missing,
         max_categories=_MOST_CATEGORIES,
     )
     tools = {
