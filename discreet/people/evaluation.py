@@ -75,14 +75,13 @@ class Evaluation:
     groups       labels of the groups; tuples of values for several sensitive columns
     truths       labels of the truths
     by_truth     number of people of each truth and group who got each guess [truths, m, n], or sums
-                 of probabilities
+                 of probabilities; without the lottery
     losses       loss of guess i when the truth is k [truths, m]
     counted      True if guesses were counted, False if probabilities were summed
     secrets      column → the evaluation of that sensitive column, if there are several
     columns      names of the sensitive columns, if there are several
     asymptotic   True if `at_most` is asymptotic, which is smaller but needs many people
-    lottery      the lottery that dilutes the rule, or None
-    before       the evaluation of the rule without its lottery, or None
+    lottery      the lottery that dilutes the rule after these guesses, or None
     left_out     number of people who were left out, since their groups are not those that the
                  evaluation is about
     """
@@ -99,27 +98,46 @@ class Evaluation:
     columns: tuple[Any, ...] = ()
     asymptotic: bool = False
     lottery: Lottery | None = None
-    before: Evaluation | None = None
     left_out: int = 0
+
+    @cached_property
+    def before(self) -> Evaluation:
+        """The evaluation of the rule without its lottery."""
+        secrets = {name: each.before for name, each in self.secrets.items()}
+        return replace(self, lottery=None, secrets=secrets)
+
+    @cached_property
+    def expected(self) -> Array:
+        """`by_truth` on average over the lottery [truths, m, n]."""
+        if self.lottery is None:
+            return self.by_truth
+        people = self.by_truth.sum(axis=1, keepdims=True)
+        drawn = self.lottery.towards[:, None] * people
+        return (1.0 - self.lottery.share) * self.by_truth + self.lottery.share * drawn
+
+    @property
+    def certain(self) -> bool:
+        """True if the guesses were counted and no lottery follows."""
+        return self.counted and self.lottery is None
 
     @cached_property
     def table(self) -> Array:
         """Number of people of each group who got each guess [m, n], or sums of probabilities."""
-        return np.asarray(self.by_truth.sum(axis=0))
+        return np.asarray(self.expected.sum(axis=0))
 
     @cached_property
     def people(self) -> int:
         """The number of people, N."""
-        return int(np.round(self.table.sum()))
+        return int(np.round(self.by_truth.sum()))
 
     @cached_property
     def error(self) -> Limits:
         """The share of wrong guesses; with a loss matrix, the mean loss."""
         most = float(self.losses.max())
-        counted = self.counted and bool(((self.losses == 0.0) | (self.losses == most)).all())
-        total = float((self.by_truth.sum(axis=2) * self.losses).sum()) / (most or 1.0)
+        counted = self.certain and bool(((self.losses == 0.0) | (self.losses == most)).all())
         people = float(self.people)
-        total = min(total, float(self.people))
+        total = float((self.expected.sum(axis=2) * self.losses).sum()) / (most or 1.0)
+        total = min(total, people)
         low, high = binomial_limits(
             np.array([total]), np.array([people]), 1.0 - self.confidence, counted
         )
@@ -128,38 +146,31 @@ class Evaluation:
     @cached_property
     def region(self) -> Region:
         """The confidence region of the law of (X, Ŷ)."""
-        if self.before is not None and self.lottery is not None:
+        if self.lottery is not None:
             return self.before.region.diluted(self.lottery.share, self.lottery.towards)
         return region_of(self.table, self.confidence, self.counted)
 
     @cached_property
     def region_given_truth(self) -> Region:
         """The confidence region of the law of (X, Ŷ) given each truth."""
-        if self.before is not None and self.lottery is not None:
+        if self.lottery is not None:
             given = self.before.region_given_truth
             return given.diluted(self.lottery.share, self.lottery.towards)
-        return region_of(
-            np.concatenate([*self.by_truth], axis=1),
-            self.confidence,
-            self.counted,
-            len(self.by_truth),
-        )
+        table = np.concatenate([*self.by_truth], axis=1)
+        return region_of(table, self.confidence, self.counted, len(self.by_truth))
 
     @cached_property
     def given(self) -> Mapping[Any, Evaluation]:
         """Truth → the evaluation of the people with that truth: their rates, leakage and errors."""
-        own = self.measure.given_one
-        before = {} if self.before is None else self.before.given
         facts = zip(self.truths, self.by_truth, self.losses, strict=True)
         return {
             truth: replace(
                 self,
-                measure=own,
+                measure=self.measure.given_one,
                 truths=(truth,),
                 by_truth=table[None],
                 losses=losses[None],
                 secrets={},
-                before=before.get(truth),
                 left_out=0,
             )
             for truth, table, losses in facts
@@ -180,7 +191,7 @@ class Evaluation:
         chosen = measure_of(measure)
         region = self.region_given_truth if chosen.conditional else self.region
         low, high = limits_of(chosen, region)
-        if self.before is not None and self.lottery is not None:
+        if self.lottery is not None:
             kept = chosen.diluted(self.before.leakage_by(chosen).high, self.lottery.share)
             high = min(high, kept)
         estimate = (
@@ -195,7 +206,7 @@ class Evaluation:
         """Return the upper limit of the leakage, with the confidence. It is smaller than
         `leakage.high`, which holds together with a lower limit.
         """
-        if self.before is not None and self.lottery is not None:
+        if self.lottery is not None:
             return self.before.at_most_with(self.lottery)
         return self._limit(None)
 
@@ -289,16 +300,8 @@ class Evaluation:
 
     def diluted(self, lottery: Lottery) -> Evaluation:
         """Return the evaluation of the rule with a lottery."""
-        people = self.by_truth.sum(axis=1, keepdims=True)
-        drawn = lottery.towards[:, None] * people
-        return replace(
-            self,
-            by_truth=(1.0 - lottery.share) * self.by_truth + lottery.share * drawn,
-            counted=False,
-            secrets={name: each.diluted(lottery) for name, each in self.secrets.items()},
-            lottery=lottery,
-            before=self,
-        )
+        secrets = {name: each.diluted(lottery) for name, each in self.secrets.items()}
+        return replace(self, lottery=lottery, secrets=secrets)
 
     def dilution(self, budget: float | Mapping[Any, float], towards: Array) -> Lottery:
         """Return the lottery with the smallest share with which the rule keeps the budget (or the
@@ -407,7 +410,7 @@ class Evaluation:
         asked = ""
         if budget is not None:
             asked = f", {'within' if self.keeps(budget) else 'more than'} {list_budgets(parts)}"
-        made = "their guesses" if self.counted else "on average over its coins, the rule's guesses"
+        made = "their guesses" if self.certain else "on average over its coins, the rule's guesses"
         return (
             f"holds exactly for this cohort of {self.people:,} people: {made} leak {leaked}"
             f"{asked}, and err {self.error.estimate:.4g}; nothing is said about other people"

@@ -69,12 +69,9 @@ def column(values: Any, what: str) -> NDArray[Any]:
 
 def _as_list(values: Any, what: str) -> NDArray[Any]:
     try:
-        items = list(values)
+        return objects(values)
     except TypeError:
         raise InputError(f"{what} is {brief(values)}; give one entry for each person") from None
-    array = np.empty(len(items), dtype=object)
-    array[:] = items
-    return array
 
 
 def groups(values: Any, what: str = "sensitive_features") -> NDArray[Any]:
@@ -93,11 +90,7 @@ def groups(values: Any, what: str = "sensitive_features") -> NDArray[Any]:
             f"the columns of {what} have {[len(part) for part in parts]} entries; give one for "
             "each person in all"
         )
-    joined = np.empty(len(parts[0]) if parts else 0, dtype=object)
-    joined[:] = list(
-        zip(*([plain(value) for value in part.tolist()] for part in parts), strict=True)
-    )
-    return joined
+    return objects(zip(*(map(plain, part.tolist()) for part in parts), strict=True))
 
 
 def columns_of(values: Any, what: str = "sensitive_features") -> list[tuple[Any, NDArray[Any]]]:

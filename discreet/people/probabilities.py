@@ -24,7 +24,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
@@ -55,7 +54,7 @@ class Calibrated:
     def probabilities(self, table: Any) -> Array:
         """p(label given features) of each row [people, labels]."""
         if self.model is None:
-            return np.tile(np.exp(self.offset), (_rows(table), 1))
+            return np.tile(np.exp(self.offset), (table.shape[0], 1))
         raw = _raw(self.model, table, self.known, self.offset.size)
         return _softmax(self.slope * np.log(raw) + self.offset)
 
@@ -217,7 +216,7 @@ def _takes_anything(model: Any) -> bool:
 
 def _raw(model: Any, table: Any, known: Codes, labels: int) -> Array:
     """What the model says, in columns of all labels, none of probability 0."""
-    probabilities = np.full((_rows(table), labels), LEAST)
+    probabilities = np.full((table.shape[0], labels), LEAST)
     try:
         said = np.asarray(model.predict_proba(table), dtype=np.float64)
     except InputError:
@@ -269,10 +268,6 @@ def _softmax(scores: Array) -> Array:
 
 # -- tables
 # --------------------------------------------------------------------------------------------------
-
-
-def _rows(table: Any) -> int:
-    return int(table.shape[0])
 
 
 def classifier_of(table: Any, enough: bool, seed: int) -> Any:

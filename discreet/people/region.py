@@ -168,18 +168,15 @@ class Fisher:
         (a, b), (c, d) = (each[..., None] for each in tables.transpose(1, 2, 0))
         deviation = float((1.0 / (1.0 / (tables + 1.0)).sum(axis=(1, 2))).max() ** 0.5)
         step = np.arange(int(10.0 * deviation) + 30)
-        with np.errstate(divide="ignore"):
-            up = np.log(
-                np.maximum(b - step, 0.0)
-                * np.maximum(c - step, 0.0)
-                / ((a + step + 1.0) * (d + step + 1.0))
-            )
-            down = np.log(
-                np.maximum(a - step, 0.0)
-                * np.maximum(d - step, 0.0)
-                / ((b + step + 1.0) * (c + step + 1.0))
-            )
-        return cls(np.cumsum(up, axis=1), np.cumsum(down, axis=1))
+
+        def along(first: Array, second: Array, third: Array, fourth: Array) -> Array:
+            """Return the logarithms if the first two entries fall and the others rise."""
+            left = np.maximum(first - step, 0.0) * np.maximum(second - step, 0.0)
+            with np.errstate(divide="ignore"):
+                ratios = np.log(left / ((third + step + 1.0) * (fourth + step + 1.0)))
+            return np.asarray(np.cumsum(ratios, axis=1))
+
+        return cls(along(b, c, a, d), along(a, d, b, c))
 
     def tails(self, log_odds: Array) -> tuple[Array, Array]:
         """Return Pr(K ≤ k) and Pr(K ≥ k) [K] at other odds ratios."""

@@ -77,10 +77,8 @@ def save(
     contents: dict[str, str | bytes] = {
         RULE: rule.text,
         GRAPH: graph,
-        CARD: card_page(rule.document),
-        CARD_DATA: json.dumps(
-            card_data(rule.document), indent=1, ensure_ascii=False, allow_nan=False
-        )
+        CARD: card_page(rule),
+        CARD_DATA: json.dumps(card_data(rule), indent=1, ensure_ascii=False, allow_nan=False)
         + "\n",
     }
     write_folder(folder, contents, {"command": "discreet fit"}, overwrite=overwrite)

@@ -29,6 +29,7 @@ from discreet.people.labels import (
     encode_labels,
     groups,
     known_codes,
+    objects,
 )
 from discreet.problems.constraint import LeakageBudget, measure_asked
 from discreet.problems.frames import Codes
@@ -133,8 +134,7 @@ def name_groups(secrets: Secrets, groups: Any) -> Secrets:
 def _among(labels: Labels, codes: Codes, wanted: Labels) -> tuple[Labels, Codes]:
     if len(set(wanted)) < max(2, len(wanted)):
         raise InputError(f"groups is {list(wanted)}; name at least two different groups")
-    place = {label: code for code, label in enumerate(wanted)}
-    return wanted, np.array([place.get(label, -1) for label in labels])[codes]
+    return wanted, known_codes(objects(labels), "groups", wanted)[codes]
 
 
 def warnings_about_secrets(truths: Codes, secrets: Secrets) -> list[str]:
