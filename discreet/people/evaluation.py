@@ -576,12 +576,8 @@ def list_leakages(
 
 
 def list_budgets(parts: list[tuple[str, Evaluation, float]]) -> str:
-    """Return the budgets in words."""
-    if not parts[0][0]:
-        return f"the budget of {parts[0][2]:g}"
-    each = (
-        f"{LeakageBudget(amount, evaluation.measure)}{about}" for about, evaluation, amount in parts
-    )
+    """Return the budgets of evaluations in words."""
+    each = (f"{LeakageBudget(amount, own.measure)}{about}" for about, own, amount in parts)
     return f"the budget{'s' if len(parts) > 1 else ''} of {' and '.join(each)}"
 
 

@@ -89,10 +89,7 @@ def region_of(
     cells = n if m == 2 else n * m
     shares = n - 1 if n <= 2 else n
     rates = np.divide(table, people, out=np.full(table.shape, 1.0 / m), where=people > 0)
-    some = np.maximum(people, 1.0)
-    low, high = binomial_limits(np.where(people > 0, table, 0.5), some, levels.box / cells, counted)
-    low = np.where(people > 0, low, 0.0)
-    high = np.where(people > 0, high, 1.0)
+    low, high = binomial_limits(table, people, levels.box / cells, counted)
     if m == 1:
         low = high = np.ones_like(table)
     share_low = np.ones(n)
@@ -198,12 +195,14 @@ def binomial_limits(
     `level`.
 
     hits of trials: whole numbers if `counted`, else sums of independent numbers from 0 to 1.
+    Without trials the limits are 0 and 1.
     """
+    hits, trials = np.broadcast_arrays(hits, trials)
     if not counted:
-        return near_rates(hits / trials, trials, math.log(2.0 / level))
+        mean = np.divide(hits, trials, out=np.full(hits.shape, 0.5), where=trials > 0.0)
+        return near_rates(mean, trials, math.log(2.0 / level))
     from scipy.special import betaincinv
 
-    hits, trials = np.broadcast_arrays(hits, trials)
     missed = trials - hits
     low = np.where(hits > 0, betaincinv(np.maximum(hits, 1.0), missed + 1.0, 0.5 * level), 0.0)
     high = np.where(

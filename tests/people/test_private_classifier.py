@@ -206,7 +206,7 @@ def test_the_curve_of_people_has_a_band_that_holds_for_all_its_rules_together():
     assert curve.statement(0.05).startswith("holds for people, 95 %: the guess leaks at most ")
     assert curve.best(1e-6) is None
     assert curve.statement(1e-6).startswith(
-        "not shown for people, 95 %: no rule keeps the budget of 1e-06, the least is "
+        "not shown for people, 95 %: no rule keeps the budget of 1e-06 nats, the least is "
     )
     frame = curve.to_frame()
     assert frame["leakage"].tolist() == [point.people.leakage.estimate for point in curve]
