@@ -37,7 +37,7 @@ from discreet.people.design import (
     with_facts,
 )
 from discreet.people.estimator import TwoClassifiers
-from discreet.people.evaluation import Evaluation
+from discreet.people.evaluation import Evaluation, list_leakages
 from discreet.people.folder import Column, feeds, record_ids
 from discreet.people.frontier import PeopleFrontier, frontier_of, steps_of, units_of
 from discreet.people.labels import (
@@ -353,8 +353,7 @@ class PrivateClassifier(TwoClassifiers):
         """
         evaluation = self._looking(rows)(self.rule_, self.confidence)
         budgets = amounts(self.budgets_)
-        parts = evaluation.under(budgets)
-        leaked = " and ".join(f"{each.leakage.estimate:.4g}{about}" for about, each, _ in parts)
+        leaked = list_leakages(evaluation.under(budgets), lambda each: each.leakage.estimate)
         broken = ", more than the budget" if evaluation.breaks(budgets) else ""
         return (
             f"; with the probabilities that the deployed classifiers give these "

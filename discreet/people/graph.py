@@ -339,14 +339,14 @@ def _encode_columns(graph: _Graph, encoders: Any) -> list[str]:
     if encoders is None:
         return [each.name for each in graph.columns] or ["X"]
     names = []
+    by_name = {each.name: each for each in graph.columns}
     for _, tool, places in encoders.transformers_:
         if isinstance(tool, str) and tool == "drop":
             continue
         encoder = _encoder(tool)
         for k, place in enumerate(places):
-            column = graph.columns[
-                place if isinstance(place, int | np.integer) else _place(graph, place)
-            ]
+            is_number = isinstance(place, int | np.integer)
+            column = graph.columns[place] if is_number else by_name[str(place)]
             if encoder is False:
                 names.append(column.name)
                 continue
@@ -355,19 +355,19 @@ def _encode_columns(graph: _Graph, encoders: Any) -> list[str]:
     return names
 
 
-def _place(graph: _Graph, name: Any) -> int:
-    return [each.name for each in graph.columns].index(str(name))
-
-
 def _codes(encoder: Any, k: int) -> tuple[list[str], Array]:
     """The categories of the k-th column as texts, and their codes."""
     values = encoder.categories_[k].tolist()
-    table = np.empty((len(values), len(encoder.categories_)), dtype=object)
+    table: Any = np.empty((len(values), len(encoder.categories_)), dtype=object)
     for place, each in enumerate(encoder.categories_):
         table[:, place] = each[0]
     table[:, k] = values
     names = getattr(encoder, "feature_names_in_", None)
-    codes = np.asarray(encoder.transform(table if names is None else _frame(table, names)))[:, k]
+    if names is not None:
+        import pandas
+
+        table = pandas.DataFrame(table, columns=names)
+    codes = np.asarray(encoder.transform(table))[:, k]
     texts = [as_text(value) for value in values]
     if len({*texts}) < len(texts):
         raise InputError(
@@ -375,12 +375,6 @@ def _codes(encoder: Any, k: int) -> tuple[list[str], Array]:
             "texts that differ"
         )
     return texts, np.asarray(codes, dtype=np.float64)
-
-
-def _frame(table: Any, names: Any) -> Any:
-    import pandas
-
-    return pandas.DataFrame(table, columns=names)
 
 
 def _looked_up(graph: _Graph, column: Column, texts: list[str], codes: Array) -> str:
