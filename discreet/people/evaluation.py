@@ -113,7 +113,7 @@ class Evaluation:
             return self.by_truth
         people = self.by_truth.sum(axis=1, keepdims=True)
         drawn = self.lottery.towards[:, None] * people
-        return (1.0 - self.lottery.share) * self.by_truth + self.lottery.share * drawn
+        return np.asarray((1.0 - self.lottery.share) * self.by_truth + self.lottery.share * drawn)
 
     @property
     def certain(self) -> bool:
@@ -375,11 +375,13 @@ class Evaluation:
         parts = [("", self, np.inf)] if budget is None else self.under(budget)
         at_most = list_leakages(parts, lambda each: each.at_most, "at most ")
         if budget is None:
-            return f"for people, {sure}: the guess leaks {at_most} and {self.errs} {counted}"
+            return (
+                f"for people, {sure}: the guess leaks {at_most} and {self.error_in_words} {counted}"
+            )
         asked = list_budgets(parts)
         if self.holds(budget):  # the limits of several columns hold individually, not together
             kept = f"at most {asked}" if len(parts) > 1 else f"{at_most}, within {asked}"
-            return f"holds for people, {sure}: the guess leaks {kept}, and {self.errs} {counted}"
+            return f"holds for people, {sure}: the guess leaks {kept}, and {self.error_in_words} {counted}"
         if broken := self._broken(budget):
             least = list_leakages(broken, lambda each: each.leakage.low, "at least ")
             return (
@@ -393,7 +395,7 @@ class Evaluation:
         )
 
     @property
-    def errs(self) -> str:
+    def error_in_words(self) -> str:
         """The limits of the error in words."""
         return f"errs between {self.error.low:.4g} and {self.error.high:.4g}"
 

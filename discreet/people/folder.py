@@ -98,7 +98,9 @@ def read_cells(table: Any, kind: str) -> NDArray[Any]:
     is missing is None.
     """
     cells = np.hstack([Column(str(name), kind).cells(table) for name in table])
-    return np.where(cells == "", None, cells) if kind == "texts" else cells
+    if kind == "texts":
+        cells[cells == ""] = None
+    return cells
 
 
 def _kind(part: Any) -> str:

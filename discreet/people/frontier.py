@@ -95,7 +95,7 @@ class PeopleFrontier:
             )
         return (
             f"holds for people, {sure}: the guess leaks at most {leaks}, within {asked}, and "
-            f"{best.people.errs} {counted}"
+            f"{best.people.error_in_words} {counted}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -492,7 +492,7 @@ def _members(bitsets: Any) -> Array:
     """Return the categories in each set of bits, one set after another, with NaN after each; a set
     may not be empty.
     """
-    members = []
+    members = list[float]()
     for words in bitsets:
         inside = np.flatnonzero(
             np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")

@@ -186,7 +186,7 @@ def _adjust_columns(
     kinds: the column of each tied person; of_sure: the sums of all others [n, m]. The answer of an
     interior point has a trace of every guess everywhere, and a rule has none except at its ties.
     """
-    mass = np.bincount(kinds, weights=problem.p_z[tied])
+    mass = np.asarray(np.bincount(kinds, weights=problem.p_z[tied]), dtype=np.float64)
     seen = np.array([np.bincount(kinds, weights=row) for row in problem.p_xz[:, tied]]) / mass
     with np.errstate(divide="ignore"):
         people = _Treatment(seen, mass, columns > 0.0, -np.log(columns))
