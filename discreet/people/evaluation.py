@@ -371,17 +371,16 @@ class Evaluation:
         each column, it states whether the budget is kept.
         """
         sure = self.sure
+        errs = self.error_in_words
         counted = f"({self.people:,} people){self._words_on_left_out}"
         parts = [("", self, np.inf)] if budget is None else self.under(budget)
         at_most = list_leakages(parts, lambda each: each.at_most, "at most ")
         if budget is None:
-            return (
-                f"for people, {sure}: the guess leaks {at_most} and {self.error_in_words} {counted}"
-            )
+            return f"for people, {sure}: the guess leaks {at_most} and {errs} {counted}"
         asked = list_budgets(parts)
         if self.holds(budget):  # the limits of several columns hold individually, not together
             kept = f"at most {asked}" if len(parts) > 1 else f"{at_most}, within {asked}"
-            return f"holds for people, {sure}: the guess leaks {kept}, and {self.error_in_words} {counted}"
+            return f"holds for people, {sure}: the guess leaks {kept}, and {errs} {counted}"
         if broken := self._broken(budget):
             least = list_leakages(broken, lambda each: each.leakage.low, "at least ")
             return (
