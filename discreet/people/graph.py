@@ -451,9 +451,9 @@ def _ensemble(graph: _Graph, predictors: Any) -> dict[str, Any]:
     inner_nodes = 0
     for target, tree in trees:
         is_leaf = tree.nodes["is_leaf"] == 1
-        place = np.where(
-            is_leaf, leaves + np.cumsum(is_leaf), inner_nodes + np.cumsum(~is_leaf)
-        ) - 1  # fmt: skip
+        leaf_place = leaves + np.cumsum(is_leaf) - 1
+        node_place = inner_nodes + np.cumsum(~is_leaf) - 1
+        place = np.where(is_leaf, leaf_place, node_place)
         nodes = tree.nodes if is_leaf.all() else tree.nodes[~is_leaf]
         left = nodes["left"].astype(np.intp)
         right = nodes["right"].astype(np.intp)
