@@ -126,14 +126,14 @@ def encode_labels(
 ) -> tuple[tuple[Any, ...], Codes]:
     """Labels and the code of each person's: first the known ones, then the others, sorted.
 
-    Labels are as `plain` makes them; a missing value is None. A label that is written like a known
-    one is that one: a column of the numbers 0 and 1 in one file is one of texts in another that
-    has a text in it. Raises InputError for values that are not labels.
+    Labels are as `plain` makes them; a missing value is None. A label that is not known, but written
+    like a known one, is that one: a column of the numbers 0 and 1 in one file is one of texts in
+    another that has a text in it. Raises InputError for values that are not labels.
     """
     entries, index = Values(what, values).distinct
     known = tuple(map(plain, known))
-    written = {_written(label): label for label in known}
-    seen = [written.get(_written(label), label) for label in map(plain, entries)]
+    same = {_written(label): label for label in known} | {label: label for label in known}
+    seen = [same.get(label, same.get(_written(label), label)) for label in map(plain, entries)]
     if len(set(seen)) > MOST_LABELS:
         raise InputError(
             f"{what} has {len(set(seen)):,} different values, as a measurement has; cut it into "
