@@ -494,10 +494,9 @@ def _members(bitsets: Any) -> Array:
     """
     members = list[float]()
     for words in bitsets:
-        inside = np.flatnonzero(
-            np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
-        )
-        members += [*(inside.tolist() or [-1.0]), np.nan]
+        bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
+        inside = np.flatnonzero(bits).astype(np.float64).tolist()
+        members += [*(inside or [-1.0]), np.nan]
     return np.array(members)
 
 

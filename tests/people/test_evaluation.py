@@ -281,8 +281,13 @@ def test_a_cohort_is_known_exactly():
     found = evaluated(guess, guess, group, measure="parity-difference")
     told = "20 people: their guesses leak 0.3 of parity-difference"
     assert told in found.cohort_statement()
-    assert ", within the budget of 0.3 of parity-difference, and err 0;" in found.cohort_statement(0.3 + 1e-9)
-    assert ", more than the budget of 0.2 of parity-difference, and err 0;" in found.cohort_statement(0.2)
+    assert ", within the budget of 0.3 of parity-difference, and err 0;" in found.cohort_statement(
+        0.3 + 1e-9
+    )
+    assert (
+        ", more than the budget of 0.2 of parity-difference, and err 0;"
+        in found.cohort_statement(0.2)
+    )
     soft = evaluated(
         np.array([[0.6, 0.4]] * 10 + [[0.3, 0.7]] * 10),
         guess,
