@@ -126,9 +126,9 @@ def encode_labels(
 ) -> tuple[tuple[Any, ...], Codes]:
     """Labels and the code of each person's: first the known ones, then the others, sorted.
 
-    Labels are as `plain` makes them; a missing value is None. A label that is not known, but written
-    like a known one, is that one: a column of the numbers 0 and 1 in one file is one of texts in
-    another that has a text in it. Raises InputError for values that are not labels.
+    Labels are as `plain` makes them; a missing value is None. A label that is not known, but is
+    written like a known one, is that one: a column of the numbers 0 and 1 in one file is one of
+    texts in another that has a text in it. Raises InputError for values that are not labels.
     """
     entries, index = Values(what, values).distinct
     known = tuple(map(plain, known))
