@@ -163,7 +163,7 @@ def fit(
             "asked": {"hide": hide, "guess": [guess]},
             "data": {"file": Path(people).name, "columns": [*features]},
         }
-        card = card_data(private.save(out, features, facts=facts, overwrite=force).document)
+        card = card_data(private.save(out, features, facts=facts, overwrite=force))
     screen.show(
         lambda: {"folder": out, **card},
         lambda _: [main_facts(card, out), private.statement_][:: -1 if private.constant_ else 1],
@@ -189,18 +189,14 @@ def _show_prospects(prospects: Prospects, out: str, force: bool, as_json: bool) 
 
 
 def _groups(given: list[str] | None, hidden: Any) -> Any:
-    """The groups that the promise is about, by the hidden column that names them, as the table
-    holds them.
-    """
+    """The groups that the promise is about, by the hidden column that names them."""
     if not given:
         return None
     groups_of = {}
     for name, texts in by_column(given, list(hidden.columns), "--groups").items():
         if name == TOGETHER and len(hidden.columns) > 1:
             raise InputError("there are several hidden columns; give --groups COLUMN=GROUP,...")
-        column = hidden[name or hidden.columns[0]]
-        labels = {str(label): label for label in column.unique().tolist()}
-        groups_of[name] = [labels.get(text, text) for text in texts.split(",")]
+        groups_of[name] = texts.split(",")
     return groups_of if len(hidden.columns) > 1 else next(iter(groups_of.values()))
 
 

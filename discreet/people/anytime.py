@@ -44,19 +44,13 @@ def anytime_region(table: Array, shown: Array | None, level: float, given: int =
     total = people.sum()
     rates = np.divide(table, people, out=np.full(table.shape, 1.0 / m), where=people > 0)
     priors = _priors(table.shape, shown)
-    cells = np.stack([table, people - table]).reshape(2, -1)
-    others = priors.sum(axis=1, keepdims=True) - priors
-    beliefs = np.stack([priors, others], axis=1).reshape(len(priors), 2, -1)
     # the intervals of two guesses are the same
     of_rate = _RATES * level / (n if m == 2 else n * m)
-    low, high = near_rates(rates, people, _radii(cells, beliefs, of_rate).reshape(m, n))
+    low, high = near_rates(rates, people, _single_radii(table, priors, of_rate))
     shares = people / max(total, 1.0)
-    groups = np.stack([people, total - people])
-    of_groups = _priors((n, 1), None if shown is None else shown.sum(axis=0)[:, None])[..., 0]
-    prior = np.stack([of_groups, of_groups.sum(axis=1, keepdims=True) - of_groups], axis=1)
-    share_low, share_high = near_rates(
-        shares, np.full(n, total), _radii(groups, prior, _SHARES * level / n)
-    )
+    of_groups = _priors((n, 1), None if shown is None else shown.sum(axis=0)[:, None])
+    radii = _single_radii(people[:, None], of_groups, _SHARES * level / n)
+    share_low, share_high = near_rates(shares, np.full(n, total), radii[:, 0])
     radius = _radii(table, priors, (1.0 - _RATES - _SHARES) * level, together=True)
     return Region(
         people,
@@ -80,6 +74,15 @@ def _priors(shape: tuple[int, int], shown: Array | None) -> Array:
         return flat
     centre = (shown + 0.5) / (shown + 0.5).sum(axis=0)
     return np.concatenate([flat, _WEIGHTS[:, None, None] * centre])
+
+
+def _single_radii(counts: Array, priors: Array, level: float) -> Array:
+    """Return the radii of each row of counts [m, n] against all other rows, in each column."""
+    both = np.stack([counts, counts.sum(axis=0) - counts])
+    others = priors.sum(axis=1, keepdims=True) - priors
+    beliefs = np.stack([priors, others], axis=1)
+    radii = _radii(both.reshape(2, -1), beliefs.reshape(len(priors), 2, -1), level)
+    return radii.reshape(counts.shape)
 
 
 def _radii(counts: Array, priors: Array, level: float, *, together: bool = False) -> Array:

@@ -30,14 +30,14 @@ from discreet.people.deployed import NEEDS_IDS, Rule
 from discreet.people.design import (
     Labels,
     RuleDesign,
-    about_people,
     constant_rule,
     design_people,
     group_labels,
     people_problem,
+    with_facts,
 )
 from discreet.people.estimator import TwoClassifiers
-from discreet.people.evaluation import Evaluation
+from discreet.people.evaluation import Evaluation, list_leakages
 from discreet.people.folder import Column, feeds, record_ids
 from discreet.people.frontier import PeopleFrontier, frontier_of, steps_of, units_of
 from discreet.people.labels import (
@@ -79,6 +79,7 @@ from discreet.people.tables import guesses_like
 from discreet.problems.adversary.inference import check_confidence
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.frames import Codes
+from discreet.showing.data import plain
 
 _LISTED = 6  # largest number of groups that a statement lists
 
@@ -237,9 +238,10 @@ class PrivateClassifier(TwoClassifiers):
             if not len(apart):
                 self.statement_ += self._describe_deployed(inside)
             self.statement_ += self._describe_people(people, inside, apart)
+        facts: dict[str, Any] = {"asked": plain(self._request())}
         if self.evaluation_ is not None:
-            about_the_people = {"statement": self.statement_, **published(self.evaluation_)}
-            self.rule_ = about_people(self.rule_, {"people": about_the_people})
+            facts["people"] = {"statement": self.statement_, **published(self.evaluation_)}
+        self.rule_ = with_facts(self.rule_, facts)
         return self
 
     def _split(
@@ -327,6 +329,19 @@ class PrivateClassifier(TwoClassifiers):
         measure = measure_of(by_name(self.measure).get(TOGETHER, "mutual-information"))
         return Asked([measure], [LeakageBudget(np.inf, measure)])
 
+    def _request(self) -> dict[str, Any]:
+        """Return the requested budgets and measures; if each sensitive column has a budget,
+        mappings from their names.
+        """
+        budgets = {str(name): each for name, each in self.budgets_.items()}
+        return {
+            "budget": unnamed({name: each.amount for name, each in budgets.items()}),
+            "fraction": unnamed(by_name(self.fraction)),
+            "measure": unnamed({name: str(each.measure) for name, each in budgets.items()}),
+            "unit": unnamed({name: each.measure.unit or None for name, each in budgets.items()}),
+            "confidence": self.confidence,
+        }
+
     def _tell(self, done: int, what: str) -> None:
         self.watch(done, 2 + len(LADDER), what)
 
@@ -338,8 +353,7 @@ class PrivateClassifier(TwoClassifiers):
         """
         evaluation = self._looking(rows)(self.rule_, self.confidence)
         budgets = amounts(self.budgets_)
-        parts = evaluation.under(budgets)
-        leaked = " and ".join(f"{each.leakage.estimate:.4g}{about}" for about, each, _ in parts)
+        leaked = list_leakages(evaluation.under(budgets), lambda each: each.leakage.estimate)
         broken = ", more than the budget" if evaluation.breaks(budgets) else ""
         return (
             f"; with the probabilities that the deployed classifiers give these "

@@ -213,7 +213,7 @@ class Rule:
     @classmethod
     def sealed(cls, facts: dict[str, Any], key: str) -> Rule:
         """Return the rule of a document's facts, with a checksum, and a signature by this key."""
-        return cls(_seal(facts, key), key)
+        return cls(json.loads(json.dumps(_seal(facts, key))), key)
 
     @classmethod
     def load(cls, path: Any, key: Any = None) -> Rule:
@@ -348,23 +348,7 @@ class Rule:
                 "the rule draws guesses by coins, and their key is not known; give key= when it is "
                 f"loaded, set {VARIABLE}, or put the key file back that was written with it"
             )
-        if ids is not None and np.shape(ids) != columns.shape[:1]:
-            raise ValueError(
-                f"ids has shape {list(np.shape(ids))}; give one id for each of "
-                f"{len(columns)} people"
-            )
-
-        def toss(drawn: np.ndarray) -> Any:
-            if fresh is not None:
-                return fresh.random(drawn.size)
-            if ids is None:
-                return coins(record(drawn), str(self.key))
-            known = np.asarray(ids)
-            if known.dtype.kind == "U":  # which drops zeros at the end of a text
-                known = np.asarray(ids, dtype=object)
-            return coins(known[drawn], str(self.key))
-
-        return drawn_places(columns, toss)
+        return draw_places(columns, ids, fresh, record, str(self.key))
 
 
 def listed(seen: np.ndarray, points: np.ndarray, within: float) -> np.ndarray:
@@ -386,15 +370,34 @@ def listed(seen: np.ndarray, points: np.ndarray, within: float) -> np.ndarray:
     return nearest
 
 
-def drawn_places(columns: np.ndarray, toss: Callable[[np.ndarray], Any]) -> np.ndarray:
-    """Return the positions [people] drawn from columns [people, guesses]; toss: returns the coins
-    of the people without a certain guess.
+def draw_places(
+    columns: np.ndarray,
+    ids: Any,
+    fresh: Any,
+    record: Callable[[np.ndarray], np.ndarray],
+    key: str,
+) -> np.ndarray:
+    """Return the positions [people] drawn from columns [people, guesses].
+
+    Coins are tossed by a generator or, by the key, from ids or the records of the people without a
+    certain guess.
     """
+    if ids is not None and np.shape(ids) != columns.shape[:1]:
+        raise ValueError(
+            f"ids has shape {list(np.shape(ids))}; give one id for each of {len(columns)} people"
+        )
     chances = columns.T.copy()
     coin = np.full(len(columns), 0.5)  # for a certain guess, any coin works
     drawn = np.flatnonzero(chances.max(axis=0) < 1.0)
-    if drawn.size:
-        coin[drawn] = toss(drawn)
+    if drawn.size and fresh is not None:
+        coin[drawn] = fresh.random(drawn.size)
+    elif drawn.size and ids is None:
+        coin[drawn] = coins(record(drawn), key)
+    elif drawn.size:
+        known = np.asarray(ids)
+        if known.dtype.kind == "U":  # which drops zeros at the end of a text
+            known = np.asarray(ids, dtype=object)
+        coin[drawn] = coins(known[drawn], key)
     return sum(
         (coin >= total for total in np.cumsum(chances[:-1], axis=0)),
         np.zeros(len(coin), dtype=np.intp),

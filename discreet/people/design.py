@@ -44,6 +44,7 @@ from discreet.people.places import Lottery
 from discreet.people.secrets import asked_about
 from discreet.people.ties import WITHIN, SecondTilt, Tied, with_ties
 from discreet.problems.constraint import Constraint, LeakageBudget
+from discreet.problems.frames import plain
 from discreet.problems.outcome_rules import OutcomeRule
 from discreet.problems.problem import Problem
 from discreet.problems.samples import each_secret
@@ -397,9 +398,9 @@ def people_rule(
     return Rule.sealed(document, check_key(key))
 
 
-def about_people(rule: Rule, people: dict[str, Any]) -> Rule:
-    """Return the rule with the results about people in its file."""
-    about = {**rule.document["about"], **people}
+def with_facts(rule: Rule, facts: Mapping[str, Any]) -> Rule:
+    """Return the rule with further facts about it in its file."""
+    about = {**rule.document["about"], **facts}
     return Rule.sealed({**rule.document, "about": about}, check_key(rule.key))
 
 
@@ -491,20 +492,11 @@ def probabilities(values: Any, what: str, shape: str = "[people, labels]") -> Ar
 
 
 def _labels(given: Sequence[Any] | None, count: int) -> list[Any]:
-    """Return labels as JSON stores them: texts, numbers, truth values, null, and lists of these."""
+    """Return labels as files store them, by default numbers."""
     labels = list(range(count)) if given is None else list(given)
     if len(labels) != count:
         raise InputError(f"there are {len(labels)} labels for {count} columns; give one for each")
-    return [as_json(label) for label in labels]
-
-
-def as_json(label: Any) -> Any:
-    """Return a label as JSON stores it; other types are written as text."""
-    if isinstance(label, np.generic):
-        label = label.item()
-    if isinstance(label, tuple | list):
-        return [as_json(part) for part in label]
-    return label if label is None or isinstance(label, str | int | float | bool) else str(label)
+    return list(map(plain, labels))
 
 
 def _about(solution: Solution, secrets: tuple[Any, ...]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from discreet.numerics.double_double import Array
 from discreet.numerics.rounding import UNIT
 from discreet.people.region import binomial_limits
+from discreet.problems.roots import bisect
 
 _OF_RATE = 0.02  # share of the level for the interval of the first rate
 _FAR = 1e-3  # share of the level below which counts are summed in one term
@@ -123,14 +124,13 @@ class _Test:
         """Return, for each first count, the least second count with at most this approximate limit;
         one more than there are people if there is none.
         """
-        low = np.zeros(self.first.size)
-        high = np.full(self.first.size, self.other_people + 1.0)
-        for _ in range(self.other_people.bit_length() + 1):
-            middle = np.floor(0.5 * (low + high))
-            above = self.limit(self.first, np.minimum(middle, self.other_people)) > limit
-            low = np.where(above & (low < high), middle + 1.0, low)
-            high = np.where(above, high, middle)
-        return low
+        most = float(self.other_people)
+
+        def above(second: Array) -> NDArray[np.bool_]:
+            return np.asarray(self.limit(self.first, np.clip(second, 0.0, most)) > limit)
+
+        start = np.full(self.first.size, -1.0)
+        return np.ceil(bisect(above, start, np.full(self.first.size, most + 1.0))[1])
 
     def possible(self, difference: float, first: Array, width: float) -> NDArray[np.bool_]:
         """Return True for the pieces of the interval of the first rate, which begin at `first` [k],

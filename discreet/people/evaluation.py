@@ -16,7 +16,7 @@ Source: docs/theory.md, section 23.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -75,14 +75,13 @@ class Evaluation:
     groups       labels of the groups; tuples of values for several sensitive columns
     truths       labels of the truths
     by_truth     number of people of each truth and group who got each guess [truths, m, n], or sums
-                 of probabilities
+                 of probabilities; without the lottery
     losses       loss of guess i when the truth is k [truths, m]
     counted      True if guesses were counted, False if probabilities were summed
     secrets      column → the evaluation of that sensitive column, if there are several
     columns      names of the sensitive columns, if there are several
     asymptotic   True if `at_most` is asymptotic, which is smaller but needs many people
-    lottery      the lottery that dilutes the rule, or None
-    before       the evaluation of the rule without its lottery, or None
+    lottery      the lottery that dilutes the rule after these guesses, or None
     left_out     number of people who were left out, since their groups are not those that the
                  evaluation is about
     """
@@ -99,27 +98,46 @@ class Evaluation:
     columns: tuple[Any, ...] = ()
     asymptotic: bool = False
     lottery: Lottery | None = None
-    before: Evaluation | None = None
     left_out: int = 0
+
+    @cached_property
+    def before(self) -> Evaluation:
+        """The evaluation of the rule without its lottery."""
+        secrets = {name: each.before for name, each in self.secrets.items()}
+        return replace(self, lottery=None, secrets=secrets)
+
+    @cached_property
+    def expected(self) -> Array:
+        """`by_truth` on average over the lottery [truths, m, n]."""
+        if self.lottery is None:
+            return self.by_truth
+        people = self.by_truth.sum(axis=1, keepdims=True)
+        drawn = self.lottery.towards[:, None] * people
+        return np.asarray((1.0 - self.lottery.share) * self.by_truth + self.lottery.share * drawn)
+
+    @property
+    def certain(self) -> bool:
+        """True if the guesses were counted and no lottery follows."""
+        return self.counted and self.lottery is None
 
     @cached_property
     def table(self) -> Array:
         """Number of people of each group who got each guess [m, n], or sums of probabilities."""
-        return np.asarray(self.by_truth.sum(axis=0))
+        return np.asarray(self.expected.sum(axis=0))
 
     @cached_property
     def people(self) -> int:
         """The number of people, N."""
-        return int(np.round(self.table.sum()))
+        return int(np.round(self.by_truth.sum()))
 
     @cached_property
     def error(self) -> Limits:
         """The share of wrong guesses; with a loss matrix, the mean loss."""
         most = float(self.losses.max())
-        counted = self.counted and bool(((self.losses == 0.0) | (self.losses == most)).all())
-        total = float((self.by_truth.sum(axis=2) * self.losses).sum()) / (most or 1.0)
+        counted = self.certain and bool(((self.losses == 0.0) | (self.losses == most)).all())
         people = float(self.people)
-        total = min(total, float(self.people))
+        total = float((self.expected.sum(axis=2) * self.losses).sum()) / (most or 1.0)
+        total = min(total, people)
         low, high = binomial_limits(
             np.array([total]), np.array([people]), 1.0 - self.confidence, counted
         )
@@ -128,38 +146,31 @@ class Evaluation:
     @cached_property
     def region(self) -> Region:
         """The confidence region of the law of (X, Ŷ)."""
-        if self.before is not None and self.lottery is not None:
+        if self.lottery is not None:
             return self.before.region.diluted(self.lottery.share, self.lottery.towards)
         return region_of(self.table, self.confidence, self.counted)
 
     @cached_property
     def region_given_truth(self) -> Region:
         """The confidence region of the law of (X, Ŷ) given each truth."""
-        if self.before is not None and self.lottery is not None:
+        if self.lottery is not None:
             given = self.before.region_given_truth
             return given.diluted(self.lottery.share, self.lottery.towards)
-        return region_of(
-            np.concatenate([*self.by_truth], axis=1),
-            self.confidence,
-            self.counted,
-            len(self.by_truth),
-        )
+        table = np.concatenate([*self.by_truth], axis=1)
+        return region_of(table, self.confidence, self.counted, len(self.by_truth))
 
     @cached_property
     def given(self) -> Mapping[Any, Evaluation]:
         """Truth → the evaluation of the people with that truth: their rates, leakage and errors."""
-        own = self.measure.given_one
-        before = {} if self.before is None else self.before.given
         facts = zip(self.truths, self.by_truth, self.losses, strict=True)
         return {
             truth: replace(
                 self,
-                measure=own,
+                measure=self.measure.given_one,
                 truths=(truth,),
                 by_truth=table[None],
                 losses=losses[None],
                 secrets={},
-                before=before.get(truth),
                 left_out=0,
             )
             for truth, table, losses in facts
@@ -180,7 +191,7 @@ class Evaluation:
         chosen = measure_of(measure)
         region = self.region_given_truth if chosen.conditional else self.region
         low, high = limits_of(chosen, region)
-        if self.before is not None and self.lottery is not None:
+        if self.lottery is not None:
             kept = chosen.diluted(self.before.leakage_by(chosen).high, self.lottery.share)
             high = min(high, kept)
         estimate = (
@@ -195,7 +206,7 @@ class Evaluation:
         """Return the upper limit of the leakage, with the confidence. It is smaller than
         `leakage.high`, which holds together with a lower limit.
         """
-        if self.before is not None and self.lottery is not None:
+        if self.lottery is not None:
             return self.before.at_most_with(self.lottery)
         return self._limit(None)
 
@@ -289,16 +300,8 @@ class Evaluation:
 
     def diluted(self, lottery: Lottery) -> Evaluation:
         """Return the evaluation of the rule with a lottery."""
-        people = self.by_truth.sum(axis=1, keepdims=True)
-        drawn = lottery.towards[:, None] * people
-        return replace(
-            self,
-            by_truth=(1.0 - lottery.share) * self.by_truth + lottery.share * drawn,
-            counted=False,
-            secrets={name: each.diluted(lottery) for name, each in self.secrets.items()},
-            lottery=lottery,
-            before=self,
-        )
+        secrets = {name: each.diluted(lottery) for name, each in self.secrets.items()}
+        return replace(self, lottery=lottery, secrets=secrets)
 
     def dilution(self, budget: float | Mapping[Any, float], towards: Array) -> Lottery:
         """Return the lottery with the smallest share with which the rule keeps the budget (or the
@@ -368,31 +371,32 @@ class Evaluation:
         each column, it states whether the budget is kept.
         """
         sure = self.sure
+        errs = self.error_in_words
         counted = f"({self.people:,} people){self._words_on_left_out}"
-        errs = f"errs between {self.error.low:.4g} and {self.error.high:.4g}"
         parts = [("", self, np.inf)] if budget is None else self.under(budget)
-        at_most = " and ".join(
-            f"at most {each.at_most:.4g}{_of(each)}{about}" for about, each, _ in parts
-        )
+        at_most = list_leakages(parts, lambda each: each.at_most, "at most ")
         if budget is None:
             return f"for people, {sure}: the guess leaks {at_most} and {errs} {counted}"
-        asked = _budgets(parts)
+        asked = list_budgets(parts)
         if self.holds(budget):  # the limits of several columns hold individually, not together
             kept = f"at most {asked}" if len(parts) > 1 else f"{at_most}, within {asked}"
             return f"holds for people, {sure}: the guess leaks {kept}, and {errs} {counted}"
         if broken := self._broken(budget):
-            least = " and ".join(
-                f"at least {each.leakage.low:.4g}{_of(each)}{about}" for about, each, _ in broken
-            )
+            least = list_leakages(broken, lambda each: each.leakage.low, "at least ")
             return (
                 f"broken for people, {sure}: the guess leaks {least}, more than "
-                f"{_budgets(broken)} {counted}"
+                f"{list_budgets(broken)} {counted}"
             )
         alone = ", each by itself" if len(parts) > 1 else ""
         return (
             f"not shown for people, {sure}: the guess leaks {at_most}{alone}, which does "
             f"not prove {asked} {counted}"
         )
+
+    @property
+    def error_in_words(self) -> str:
+        """The limits of the error in words."""
+        return f"errs between {self.error.low:.4g} and {self.error.high:.4g}"
 
     def keeps(self, budget: float | Mapping[Any, float]) -> bool:
         """Return True if the guesses of exactly these people leak at most the budget."""
@@ -403,13 +407,11 @@ class Evaluation:
         one else. The leakage is then known exactly.
         """
         parts = [("", self, np.inf)] if budget is None else self.under(budget)
-        leaked = " and ".join(
-            f"{each.leakage.estimate:.4g}{_of(each)}{about}" for about, each, _ in parts
-        )
+        leaked = list_leakages(parts, lambda each: each.leakage.estimate)
         asked = ""
         if budget is not None:
-            asked = f", {'within' if self.keeps(budget) else 'more than'} {_budgets(parts)}"
-        made = "their guesses" if self.counted else "on average over its coins, the rule's guesses"
+            asked = f", {'within' if self.keeps(budget) else 'more than'} {list_budgets(parts)}"
+        made = "their guesses" if self.certain else "on average over its coins, the rule's guesses"
         return (
             f"holds exactly for this cohort of {self.people:,} people: {made} leak {leaked}"
             f"{asked}, and err {self.error.estimate:.4g}; nothing is said about other people"
@@ -490,27 +492,21 @@ class Evaluation:
         """Return a data frame with a row for the error, the leakage by every measure, each odds
         ratio and rate: estimate, low and high.
         """
-        limits_of = {("error", "", ""): self.error}
-        limits_of |= {(name, "", ""): limits for name, limits in self.leakages.items()}
-        limits_of |= {(name, "", ""): limits for name, limits in self.about_each.items()}
-        limits_of |= {("largest change of odds", "", ""): self.odds}
-        rates = {
-            self.called(group) if self.columns else group: row for group, row in self.rates.items()
+        numbers = {
+            "error": self.error,
+            **self.leakages,
+            **self.about_each,
+            "largest change of odds": self.odds,
         }
-        limits_of |= {
-            ("rate", group, guess): each
-            for group, row in rates.items()
-            for guess, each in row.items()
-        }
-        names = dict(
-            zip(("what", "group", "guess"), map(list, zip(*limits_of, strict=True)), strict=True)
-        )
+        rows = [(what, "", "", limits) for what, limits in numbers.items()]
+        for group, row in self.rates.items():
+            name = self.called(group) if self.columns else group
+            rows += [("rate", name, guess, limits) for guess, limits in row.items()]
         return frame(
-            names
-            | {
-                name: [getattr(limits, name) for limits in limits_of.values()]
-                for name in ("estimate", "low", "high")
-            }
+            [
+                {"what": what, "group": group, "guess": guess, **vars(limits)}
+                for what, group, guess, limits in rows
+            ]
         )
 
     def plot(self) -> Figure:
@@ -566,16 +562,23 @@ def unit_of(evaluation: Evaluation) -> str:
     return f" {evaluation.measure.unit}".rstrip()
 
 
-def _of(evaluation: Evaluation) -> str:
-    return f"{unit_of(evaluation)} of {evaluation.measure}"
-
-
-def _budgets(parts: list[tuple[str, Evaluation, float]]) -> str:
-    if not parts[0][0]:
-        return f"the budget of {parts[0][2]:g}"
-    each = (
-        f"{LeakageBudget(amount, evaluation.measure)}{about}" for about, evaluation, amount in parts
+def list_leakages(
+    parts: list[tuple[str, Evaluation, float]],
+    leakage: Callable[[Evaluation], float],
+    bound: str = "",
+) -> str:
+    """Return a leakage of each evaluation in words, such as "at most 0.1 nats of
+    mutual-information about sex".
+    """
+    return " and ".join(
+        f"{bound}{leakage(each):.4g}{unit_of(each)} of {each.measure}{about}"
+        for about, each, _ in parts
     )
+
+
+def list_budgets(parts: list[tuple[str, Evaluation, float]]) -> str:
+    """Return the budgets of evaluations in words."""
+    each = (f"{LeakageBudget(amount, own.measure)}{about}" for about, own, amount in parts)
     return f"the budget{'s' if len(parts) > 1 else ''} of {' and '.join(each)}"
 
 

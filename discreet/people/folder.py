@@ -82,17 +82,25 @@ class Column:
         self.check(table)
         part = table[next(name for name in table if str(name) == self.name)]
         if self.kind == "texts":
-            texts = np.empty((len(part), 1), dtype=object)
-            values = part.tolist()
-            texts[:, 0] = [each if type(each) is str else as_text(each) for each in values]
-            return texts
+            return objects(map(as_text, part.tolist()))[:, None]
         numbers = numbers_of(part)
         if numbers is None:
+            other = next((value for value in part.tolist() if not _is_number(value)), part.dtype)
             raise InputError(
-                f"column {brief(self.name)} held {self.kind} when the rule was "
-                "fitted; give such again"
+                f"column {brief(self.name)} held {self.kind} when the rule was fitted and now has "
+                f"{brief(other)}; give such again"
             )
         return numbers[:, None]
+
+
+def read_cells(table: Any, kind: str) -> NDArray[Any]:
+    """Return the cells of a table whose columns are all of this kind [people, columns]; a text that
+    is missing is None.
+    """
+    cells = np.hstack([Column(str(name), kind).cells(table) for name in table])
+    if kind == "texts":
+        cells[cells == ""] = None
+    return cells
 
 
 def _kind(part: Any) -> str:
@@ -126,9 +134,14 @@ def numbers_of(part: Any) -> Array | None:
     if kind in "biuf" and isinstance(part.dtype, np.dtype):
         return np.asarray(part, dtype=np.float64)
     values = part.tolist()
-    if all(is_missing(value) or isinstance(value, int | float | np.number) for value in values):
+    if all(map(_is_number, values)):
         return np.array([np.nan if is_missing(value) else float(value) for value in values])
     return None
+
+
+def _is_number(value: Any) -> bool:
+    """Return True for a number or a missing value."""
+    return is_missing(value) or isinstance(value, int | float | np.number)
 
 
 def feeds(

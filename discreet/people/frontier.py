@@ -26,7 +26,7 @@ from discreet.measures.measure import Measure
 from discreet.numerics.double_double import Array
 from discreet.people.deployed import Rule
 from discreet.people.design import RuleDesign
-from discreet.people.evaluation import Evaluation, unit_of
+from discreet.people.evaluation import Evaluation, list_budgets, list_leakages
 from discreet.people.labels import TOGETHER, about, unnamed
 from discreet.people.places import Lottery
 from discreet.people.promise import Budgets, PeoplePoint
@@ -84,29 +84,18 @@ class PeopleFrontier:
         sure = f"{100.0 * self.confidence:g} %"
         counted = f"({self.people:,} people, {len(self.points)} rules together)"
         best = self.best(budget)
+        nearest = best or min(self.points, key=lambda point: _farthest(point, budget))
+        parts = nearest.people.under(budget)
+        leaks = list_leakages(parts, lambda each: each.leakage.high)
+        asked = list_budgets(parts)
         if best is None:
-            nearest = min(self.points, key=lambda point: _farthest(point, budget)).people.under(
-                budget
-            )
-            asked = " and ".join(
-                f"{amount:g}{unit_of(each)}{about}" for about, each, amount in nearest
-            )
-            least = " and ".join(f"{each.leakage.high:.2g}{about}" for about, each, _ in nearest)
             return (
-                f"not shown for people, {sure}: no rule keeps the budget of {asked}, the least "
-                f"is {least} {counted}"
+                f"not shown for people, {sure}: no rule keeps {asked}, the least is {leaks} "
+                f"{counted}"
             )
-        error = best.people.error
-        parts = best.people.under(budget)
-        at_most = " and ".join(
-            f"{each.leakage.high:.4g}{unit_of(each)} of {each.measure}{about}"
-            for about, each, _ in parts
-        )
         return (
-            f"holds for people, {sure}: the guess leaks at most {at_most}, within the "
-            f"budget of {' and '.join(f'{amount:g}{about}' for about, _, amount in parts)}, and "
-            "errs between "
-            f"{error.low:.4g} and {error.high:.4g} {counted}"
+            f"holds for people, {sure}: the guess leaks at most {leaks}, within {asked}, and "
+            f"{best.people.error_in_words} {counted}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -28,13 +28,29 @@ import numpy as np
 
 from discreet.errors import InputError, how_to_install
 from discreet.numerics.double_double import Array
-from discreet.people import probabilities
 from discreet.people.deployed import Rule
-from discreet.people.folder import GRAPH_FORMAT, GRAPH_VERSION, Column, as_text, feeds
+from discreet.people.folder import (
+    GRAPH_FORMAT,
+    GRAPH_VERSION,
+    Column,
+    as_text,
+    feeds,
+    read_cells,
+)
 from discreet.people.probabilities import LEAST, Calibrated, SideBySide
 
 _OPSETS = {"": 18, "ai.onnx.ml": 5}
 _OLD_TREES = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")  # which version 5 does not have
+_AT_MOST = 0  # modes of the nodes of a TreeEnsemble
+_MEMBER = 6
+_TENSORS = {
+    "nodes_modes": np.uint8,
+    "nodes_splits": np.float64,
+    "leaf_weights": np.float64,
+    "membership_values": np.float64,
+}
+"""Attributes of a TreeEnsemble that are tensors; the others are lists of whole numbers."""
+
 _EXACT = 1e-9
 _SINGLE = 1e-6
 """By how much probabilities of the graph may differ from those of the classifiers, in double and in
@@ -308,12 +324,10 @@ def _encoder(tool: Any) -> Any:
     from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 
     last = tool[-1] if isinstance(tool, Pipeline) else tool
-    if isinstance(last, OrdinalEncoder) and (
-        last is tool or tool[0].func is probabilities.as_texts
-    ):
+    if isinstance(last, OrdinalEncoder) and (last is tool or tool[0].func is read_cells):
         return last
     plain = tool == "passthrough" or (
-        isinstance(tool, FunctionTransformer) and tool.func in (None, probabilities.as_numbers)
+        isinstance(tool, FunctionTransformer) and tool.func in (None, read_cells)
     )
     return False if plain or tool == "drop" else None
 
@@ -325,14 +339,14 @@ def _encode_columns(graph: _Graph, encoders: Any) -> list[str]:
     if encoders is None:
         return [each.name for each in graph.columns] or ["X"]
     names = []
+    by_name = {each.name: each for each in graph.columns}
     for _, tool, places in encoders.transformers_:
         if isinstance(tool, str) and tool == "drop":
             continue
         encoder = _encoder(tool)
         for k, place in enumerate(places):
-            column = graph.columns[
-                place if isinstance(place, int | np.integer) else _place(graph, place)
-            ]
+            is_number = isinstance(place, int | np.integer)
+            column = graph.columns[place] if is_number else by_name[str(place)]
             if encoder is False:
                 names.append(column.name)
                 continue
@@ -341,19 +355,19 @@ def _encode_columns(graph: _Graph, encoders: Any) -> list[str]:
     return names
 
 
-def _place(graph: _Graph, name: Any) -> int:
-    return [each.name for each in graph.columns].index(str(name))
-
-
 def _codes(encoder: Any, k: int) -> tuple[list[str], Array]:
     """The categories of the k-th column as texts, and their codes."""
     values = encoder.categories_[k].tolist()
-    table = np.empty((len(values), len(encoder.categories_)), dtype=object)
+    table: Any = np.empty((len(values), len(encoder.categories_)), dtype=object)
     for place, each in enumerate(encoder.categories_):
         table[:, place] = each[0]
     table[:, k] = values
     names = getattr(encoder, "feature_names_in_", None)
-    codes = np.asarray(encoder.transform(table if names is None else _frame(table, names)))[:, k]
+    if names is not None:
+        import pandas
+
+        table = pandas.DataFrame(table, columns=names)
+    codes = np.asarray(encoder.transform(table))[:, k]
     texts = [as_text(value) for value in values]
     if len({*texts}) < len(texts):
         raise InputError(
@@ -361,12 +375,6 @@ def _codes(encoder: Any, k: int) -> tuple[list[str], Array]:
             "texts that differ"
         )
     return texts, np.asarray(codes, dtype=np.float64)
-
-
-def _frame(table: Any, names: Any) -> Any:
-    import pandas
-
-    return pandas.DataFrame(table, columns=names)
 
 
 def _looked_up(graph: _Graph, column: Column, texts: list[str], codes: Array) -> str:
@@ -412,13 +420,16 @@ def _trees(graph: _Graph, model: Any, columns: list[str]) -> str:
             default_tensor=graph.tensor(np.array([np.nan]), "default"),
         )
     seen = graph.add("Concat", *(names[k] for k in order), axis=1) if len(names) > 1 else names[0]
-    ensemble = _Ensemble()
-    for trees in model._predictors:
-        for target, tree in enumerate(trees):
-            ensemble.add(tree, target)
     baseline = np.asarray(model._baseline_prediction, dtype=np.float64).reshape(1, -1)
+    trees = _ensemble(graph, model._predictors)
     raw = graph.add(
-        "TreeEnsemble", seen, domain="ai.onnx.ml", **ensemble.attributes(graph, baseline.size)
+        "TreeEnsemble",
+        seen,
+        domain="ai.onnx.ml",
+        n_targets=baseline.size,
+        aggregate_function=1,
+        post_transform=0,
+        **trees,
     )
     raw = graph.add("Add", raw, graph.constant(baseline))
     if baseline.size > 1:
@@ -427,93 +438,66 @@ def _trees(graph: _Graph, model: Any, columns: list[str]) -> str:
     return graph.add("Concat", graph.add("Sub", graph.constant(1.0), likely), likely, axis=1)
 
 
-class _Ensemble:
-    """Trees of scikit-learn's gradient boosting as the attributes of the operator TreeEnsemble."""
+def _ensemble(graph: _Graph, predictors: Any) -> dict[str, Any]:
+    """Return trees of scikit-learn's gradient boosting, a list for each step, as attributes of the
+    operator TreeEnsemble.
 
-    _AT_MOST = 0
-    _MEMBER = 6
-
-    def __init__(self) -> None:
-        names = (
-            "featureids",
-            "modes",
-            "truenodeids",
-            "trueleafs",
-            "falsenodeids",
-            "falseleafs",
-            "missing_value_tracks_true",
+    Inner nodes and leaves are numbered separately, through all trees. A tree that is a single leaf
+    becomes a node both of whose sides are that leaf.
+    """
+    trees = [each for step in predictors for each in enumerate(step)]
+    parts = list[dict[str, Any]]()
+    leaves = 0
+    inner_nodes = 0
+    for target, tree in trees:
+        is_leaf = tree.nodes["is_leaf"] == 1
+        leaf_place = leaves + np.cumsum(is_leaf) - 1
+        node_place = inner_nodes + np.cumsum(~is_leaf) - 1
+        place = np.where(is_leaf, leaf_place, node_place)
+        nodes = tree.nodes if is_leaf.all() else tree.nodes[~is_leaf]
+        left = nodes["left"].astype(np.intp)
+        right = nodes["right"].astype(np.intp)
+        of_categories = nodes["is_categorical"] == 1
+        parts.append(
+            {
+                "tree_roots": [inner_nodes],
+                "nodes_featureids": nodes["feature_idx"],
+                "nodes_modes": np.where(of_categories, _MEMBER, _AT_MOST),
+                "nodes_splits": np.where(of_categories, 0.0, nodes["num_threshold"]),
+                "nodes_truenodeids": place[left],
+                "nodes_trueleafs": is_leaf[left],
+                "nodes_falsenodeids": place[right],
+                "nodes_falseleafs": is_leaf[right],
+                "nodes_missing_value_tracks_true": nodes["missing_go_to_left"],
+                "leaf_targetids": np.full(int(is_leaf.sum()), target),
+                "leaf_weights": tree.nodes["value"][is_leaf],
+                "membership_values": _members(
+                    tree.raw_left_cat_bitsets[nodes["bitset_idx"][of_categories]]
+                ),
+            }
         )
-        self.nodes: dict[str, list[int]] = {f"nodes_{name}": [] for name in names}
-        self.splits: list[float] = []
-        self.members: list[float] = []
-        self.roots: list[int] = []
-        self.targets: list[int] = []
-        self.weights: list[float] = []
+        leaves += int(is_leaf.sum())
+        inner_nodes += len(nodes)
+    values = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    attributes: dict[str, Any] = {
+        name: graph.tensor(values[name].astype(dtype), name)
+        for name, dtype in _TENSORS.items()
+        if values[name].size
+    }
+    lists = {name: values[name].astype(int).tolist() for name in values if name not in _TENSORS}
+    return attributes | lists
 
-    def add(self, tree: Any, target: int) -> None:
-        """One tree; a tree that is a single leaf becomes a node whose both sides are that leaf."""
-        nodes = tree.nodes
-        bits = tree.raw_left_cat_bitsets
-        self.roots.append(len(self.splits))
-        inner = np.flatnonzero(nodes["is_leaf"] == 0)
-        place = {int(k): len(self.splits) + i for i, k in enumerate(inner)}
-        leaves = np.flatnonzero(nodes["is_leaf"])
-        leaf = {int(k): len(self.weights) + i for i, k in enumerate(leaves)}
-        self.targets += [target] * leaves.size
-        self.weights += nodes["value"][leaves].tolist()
-        if not inner.size:
-            self._node(0, self._AT_MOST, 0.0, (leaf[0], 1), (leaf[0], 1), False)
-        for k in inner:
-            node = nodes[k]
-            left, right = (
-                (leaf[end], 1) if end in leaf else (place[end], 0)
-                for end in (int(node["left"]), int(node["right"]))
-            )
-            split = float(node["num_threshold"])
-            mode = self._AT_MOST
-            if node["is_categorical"]:
-                mode = self._MEMBER
-                split = 0.0
-                words = bits[node["bitset_idx"]]
-                inside = [
-                    float(c)
-                    for c in range(256)
-                    if words[c // 32] >> np.uint32(c % 32) & np.uint32(1)
-                ]
-                self.members += [*(inside or [-1.0]), np.nan]  # a set may not be empty
-            self._node(
-                int(node["feature_idx"]), mode, split, left, right, bool(node["missing_go_to_left"])
-            )
 
-    def _node(
-        self,
-        feature: int,
-        mode: int,
-        split: float,
-        left: tuple[int, int],
-        right: tuple[int, int],
-        missing_left: bool,
-    ) -> None:
-        values = (feature, mode, *left, *right, int(missing_left))
-        for each, value in zip(self.nodes.values(), values, strict=True):
-            each.append(value)
-        self.splits.append(split)
-
-    def attributes(self, graph: _Graph, targets: int) -> dict[str, Any]:
-        """The attributes of the operator, which adds the leaves of all trees up for each target."""
-        values: dict[str, Any] = {
-            **self.nodes,
-            "tree_roots": self.roots,
-            "leaf_targetids": self.targets,
-        }
-        values["nodes_modes"] = graph.tensor(
-            np.array(self.nodes["nodes_modes"], dtype=np.uint8), "modes"
-        )
-        values["nodes_splits"] = graph.tensor(np.array(self.splits), "splits")
-        values["leaf_weights"] = graph.tensor(np.array(self.weights), "weights")
-        if self.members:
-            values["membership_values"] = graph.tensor(np.array(self.members), "members")
-        return {**values, "n_targets": targets, "aggregate_function": 1, "post_transform": 0}
+def _members(bitsets: Any) -> Array:
+    """Return the categories in each set of bits, one set after another, with NaN after each; a set
+    may not be empty.
+    """
+    members = list[float]()
+    for words in bitsets:
+        bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
+        inside = np.flatnonzero(bits).astype(np.float64).tolist()
+        members += [*(inside or [-1.0]), np.nan]
+    return np.array(members)
 
 
 # -- other classifiers

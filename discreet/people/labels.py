@@ -18,7 +18,7 @@ from discreet.problems.frames import (
     Codes,
     Values,
     digest_of,
-    is_missing,
+    plain,
     sorted_labels,
 )
 
@@ -69,12 +69,9 @@ def column(values: Any, what: str) -> NDArray[Any]:
 
 def _as_list(values: Any, what: str) -> NDArray[Any]:
     try:
-        items = list(values)
+        return objects(values)
     except TypeError:
         raise InputError(f"{what} is {brief(values)}; give one entry for each person") from None
-    array = np.empty(len(items), dtype=object)
-    array[:] = items
-    return array
 
 
 def groups(values: Any, what: str = "sensitive_features") -> NDArray[Any]:
@@ -93,11 +90,7 @@ def groups(values: Any, what: str = "sensitive_features") -> NDArray[Any]:
             f"the columns of {what} have {[len(part) for part in parts]} entries; give one for "
             "each person in all"
         )
-    joined = np.empty(len(parts[0]) if parts else 0, dtype=object)
-    joined[:] = list(
-        zip(*([_plain(value) for value in part.tolist()] for part in parts), strict=True)
-    )
-    return joined
+    return objects(zip(*(map(plain, part.tolist()) for part in parts), strict=True))
 
 
 def columns_of(values: Any, what: str = "sensitive_features") -> list[tuple[Any, NDArray[Any]]]:
@@ -133,33 +126,29 @@ def encode_labels(
 ) -> tuple[tuple[Any, ...], Codes]:
     """Labels and the code of each person's: first the known ones, then the others, sorted.
 
-    Labels are plain Python values; NaN, None, NA and NaT are all None. Raises InputError for values
-    that are not labels.
+    Labels are as `plain` makes them; a missing value is None. A label that is not known, but is
+    written like a known one, is that one: a column of the numbers 0 and 1 in one file is one of
+    texts in another that has a text in it. Raises InputError for values that are not labels.
     """
-    if values.dtype.kind in "biuSU":
-        distinct, codes = np.unique(values, return_inverse=True)
-        seen = [_plain(value) for value in distinct.tolist()]
-        codes = codes.reshape(-1)
-    else:
-        cells = values.tolist()
-        try:
-            plain = {cell: _plain(cell) for cell in dict.fromkeys(cells)}
-            place = {label: code for code, label in enumerate(dict.fromkeys(plain.values()))}
-        except TypeError as error:
-            raise InputError(
-                f"{what} has a label that cannot be compared ({error}); give hashable labels"
-            ) from None
-        each = {cell: place[label] for cell, label in plain.items()}
-        codes = np.array([each[cell] for cell in cells], dtype=np.intp)
-        seen = list(place)
-    if len(seen) > MOST_LABELS:
+    entries, index = Values(what, values).distinct
+    known = tuple(map(plain, known))
+    same = {_written(label): label for label in known} | {label: label for label in known}
+    seen = [same.get(label, same.get(_written(label), label)) for label in map(plain, entries)]
+    if len(set(seen)) > MOST_LABELS:
         raise InputError(
-            f"{what} has {len(seen):,} different values, as a measurement has; cut it into "
+            f"{what} has {len(set(seen)):,} different values, as a measurement has; cut it into "
             "ranges, and give those"
         )
     labels = merge_labels(known, seen)
-    position = {label: k for k, label in enumerate(labels)}
-    return labels, np.array([position[label] for label in seen], dtype=np.intp)[codes]
+    place = {label: code for code, label in enumerate(labels)}
+    return labels, np.array([place[label] for label in seen], dtype=np.intp)[index]
+
+
+def _written(label: Any) -> Any:
+    """Return a label as a file of texts holds it; None for a missing value."""
+    if isinstance(label, tuple):
+        return tuple(map(_written, label))
+    return None if label is None else str(label)
 
 
 def encode_groups(
@@ -182,9 +171,3 @@ def merge_labels(known: Sequence[Any], more: Iterable[Any]) -> tuple[Any, ...]:
     """The known labels, then the others, sorted where they can be, else by type and text."""
     have = {*known}
     return (*known, *sorted_labels(dict.fromkeys(label for label in more if label not in have)))
-
-
-def _plain(value: Any) -> Any:
-    if is_missing(value):
-        return None
-    return value.item() if isinstance(value, np.generic) else value

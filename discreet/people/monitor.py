@@ -30,7 +30,7 @@ from discreet.people.extremes import leakage_of, limits_of, lowest_of
 from discreet.people.labels import TOGETHER, about, by_name, column, columns_of, known_codes
 from discreet.people.labels import groups as joined_groups
 from discreet.people.published import FEWEST
-from discreet.people.secrets import promise_of, within
+from discreet.people.secrets import PromiseTerms, promise_of, within
 from discreet.problems.constraint import LeakageBudget
 from discreet.problems.frames import Codes
 from discreet.showing.data import plain
@@ -62,6 +62,23 @@ class Watched:
     stated: Array | None
     counts: Array
     alarm: int | None = None
+
+    @classmethod
+    def of(cls, name: Any, terms: PromiseTerms) -> Watched:
+        """Return the promise about a sensitive column, without records. Raises InputError."""
+        budget = terms.budgets[name]
+        groups = terms.groups.get(name, ())
+        truths = tuple(terms.truths) if budget.measure.conditional else (None,)
+        if not groups or not truths:
+            lacking = "truths" if groups else f"groups{about(name)}"
+            raise InputError(f"{budget} is watched with labels of {lacking}; give them")
+        budget.measure.on(np.arange(len(groups)), len(groups))
+        counts = np.zeros((len(terms.guesses), len(truths) * len(groups)))
+        stated = np.array(terms.shown.get(name, ()), dtype=np.float64)
+        if stated.shape != counts.shape:
+            return cls(str(name), budget, groups, truths, None, counts)
+        stated = np.where(np.isnan(stated), 0.5 * FEWEST, stated)  # counts that a file withholds
+        return cls(str(name), budget, groups, truths, stated, counts)
 
     @property
     def measure(self) -> Measure:
@@ -155,37 +172,20 @@ class Monitor:
     ) -> None:
         self.alpha = positive(alpha, "alpha", most=0.5)
         self.records = 0
-        tables: Mapping[str, Any] = {}
-        promised = promise_of(rule)
-        budgets = promised.budgets
-        rule = getattr(rule, "rule", rule)
-        if not budgets:
+        terms = promise_of(rule)
+        if not terms.budgets:
+            if guesses is None or groups is None:
+                raise InputError("budgets are watched with guesses= and groups=; give both")
             budgets = {
                 name: each if isinstance(each, LeakageBudget) else LeakageBudget(each)
                 for name, each in by_name(rule).items()
             }
-        elif hasattr(rule, "document"):
-            groups = promised.groups
-            guesses, truths = rule.guesses, rule.truths
-            people = rule.document["about"].get("people") or {}
-            records = {TOGETHER: people, **people.get("secrets", {})}
-            tables = {name: records.get(name, {}).get("table") for name in budgets}
-        else:
-            groups = promised.groups
-            guesses = truths = rule.classes_.tolist()
-            shown = rule.evaluation_
-            tables = {} if shown is None else {name: shown.each[name].table for name in budgets}
-        if guesses is None or groups is None:
-            raise InputError("budgets are watched with guesses= and groups=; give both")
-        self.guesses = tuple(guesses)
-        labels = by_name(groups)
-        self._covered = {str(name): labels[name] for name in budgets if labels.get(name)}
+            labels = {name: tuple(each) for name, each in by_name(groups).items()}
+            terms = PromiseTerms(budgets, labels, guesses, truths or ())
+        self.guesses = tuple(terms.guesses)
+        self._covered = {str(name): terms.groups.get(name, ()) for name in terms.budgets}
         self.watched = tuple(
-            _watch_promise(
-                str(name), budget, self.guesses, labels.get(name), truths, tables.get(name)
-            )
-            for name, budget in budgets.items()
-            if not budget.oblivious
+            Watched.of(name, terms) for name, each in terms.budgets.items() if not each.oblivious
         )
         if not self.watched:
             raise InputError("the rule has no budget, so there is no promise to watch")
@@ -308,30 +308,6 @@ class Monitor:
             "guesses": self.guesses,
             "promises": [each.promise for each in self.watched],
         }
-
-
-def _watch_promise(
-    name: str,
-    budget: LeakageBudget,
-    guesses: tuple[Any, ...],
-    groups: Sequence[Any] | None,
-    truths: Sequence[Any] | None,
-    shown: Any,
-) -> Watched:
-    """Return a promise without records. Raises InputError."""
-    conditional = budget.measure.conditional
-    if not groups or (conditional and not truths):
-        lacking = "truths" if groups else f"groups{about(name)}"
-        raise InputError(f"{budget} is watched with labels of {lacking}; give them")
-    known = tuple(truths) if conditional and truths else (None,)
-    budget.measure.on(np.arange(len(groups)), len(groups))
-    counts = np.zeros((len(guesses), len(known) * len(groups)))
-    table = None if shown is None else np.asarray(shown, dtype=np.float64)
-    if table is not None and table.shape != counts.shape:
-        table = None  # of a constant guess, or without the truths
-    if table is not None:  # a file does not state the counts of few people
-        table = np.where(np.isnan(table), 0.5 * FEWEST, table)
-    return Watched(name, budget, tuple(groups), known, table, counts)
 
 
 def _check_length(codes: Codes, what: str, records: int) -> None:

@@ -136,12 +136,7 @@ def _largest(
     """
     of_odds = _ODDS * level if counted else 0.0
     people = tables.sum(axis=1)
-    some = people > 0.0
-    low, high = binomial_limits(
-        np.where(some, tables[:, 0], 0.5), np.maximum(people, 1.0), 0.5 * (level - of_odds), counted
-    )
-    low = np.where(some, low, 0.0)
-    high = np.where(some, high, 1.0)
+    low, high = binomial_limits(tables[:, 0], people, 0.5 * (level - of_odds), counted)
     shares = np.array([share, 1.0 - share])
     drawn = lottery.share * np.repeat(lottery.towards, len(tables) // len(lottery.towards))
 

@@ -8,9 +8,8 @@ calibrated by the same numbers. People whose record occurs often get their proba
 too, as none of them has much say in it.
 
 By default the classifier is scikit-learn's histogram gradient boosting. The columns of a data frame
-go through its `ColumnTransformer` first: numbers pass, times are seconds, and an `OrdinalEncoder`
-takes texts, categories and mixtures, of which the rarest share a code and unseen ones count as
-missing.
+are read as a deployed rule reads them (`discreet.people.folder`): numbers pass, and an
+`OrdinalEncoder` takes texts, of which the rarest share a code and unseen ones count as missing.
 
 Source: J. Platt, Probabilistic Outputs for Support Vector Machines, in *Advances in Large Margin
 Classifiers* (1999); C. Guo et al., On Calibration of Modern Neural Networks, ICML 2017,
@@ -25,13 +24,12 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
-from discreet.people.folder import as_text, numbers_of
+from discreet.people.folder import numbers_of, read_cells
 from discreet.people.rows import Rows, take_rows
-from discreet.problems.frames import Codes, is_missing
+from discreet.problems.frames import Codes
 
 FOLDS = 3
 _ENOUGH = 50  # people of each label, of whom a tenth say when to stop
@@ -56,7 +54,7 @@ class Calibrated:
     def probabilities(self, table: Any) -> Array:
         """p(label given features) of each row [people, labels]."""
         if self.model is None:
-            return np.tile(np.exp(self.offset), (_rows(table), 1))
+            return np.tile(np.exp(self.offset), (table.shape[0], 1))
         raw = _raw(self.model, table, self.known, self.offset.size)
         return _softmax(self.slope * np.log(raw) + self.offset)
 
@@ -218,9 +216,11 @@ def _takes_anything(model: Any) -> bool:
 
 def _raw(model: Any, table: Any, known: Codes, labels: int) -> Array:
     """What the model says, in columns of all labels, none of probability 0."""
-    probabilities = np.full((_rows(table), labels), LEAST)
+    probabilities = np.full((table.shape[0], labels), LEAST)
     try:
         said = np.asarray(model.predict_proba(table), dtype=np.float64)
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(
             f"these people have other columns than those fitted on: {error}; give columns alike"
@@ -270,10 +270,6 @@ def _softmax(scores: Array) -> Array:
 # --------------------------------------------------------------------------------------------------
 
 
-def _rows(table: Any) -> int:
-    return int(table.shape[0])
-
-
 def classifier_of(table: Any, enough: bool, seed: int) -> Any:
     """The default classifier of a table: gradient boosting, after the encoders that the columns of
     a data frame need.
@@ -292,58 +288,11 @@ def classifier_of(table: Any, enough: bool, seed: int) -> Any:
         max_categories=_MOST_CATEGORIES,
     )
     tools = {
-        "plain": "passthrough",
-        "numbers": FunctionTransformer(as_numbers),
-        "labels": encoder,
-        "mixed": make_pipeline(FunctionTransformer(as_texts), encoder),
+        "numbers": FunctionTransformer(read_cells, kw_args={"kind": "numbers"}),
+        "texts": make_pipeline(FunctionTransformer(read_cells, kw_args={"kind": "texts"}), encoder),
     }
-    kinds = [_kind(part) for _, part in table.items()]
-    used = {
-        kind: [k for k, each in enumerate(kinds) if each == kind] for kind in tools if kind in kinds
-    }
-    mask = [kind in ("labels", "mixed") for kind, places in used.items() for _ in places]
-    return make_pipeline(
-        make_column_transformer(*((tools[kind], places) for kind, places in used.items())),
-        _boosting(mask, enough, seed),
-    )
-
-
-def _kind(part: Any) -> str:
-    """What a column needs: nothing, to be made numbers, to be encoded, or to be
-    encoded as texts.
-    """
-    kind = getattr(part.dtype, "kind", "O")
-    name = type(part.dtype).__name__
-    if isinstance(part.dtype, np.dtype) and kind in "biuf":
-        return "plain"
-    if numbers_of(part) is not None:
-        return "numbers"
-    values = part.cat.categories.tolist() if name == "CategoricalDtype" else part.tolist()
-    names = {each.__name__ for each in set(map(type, values))}
-    others = [value for value in values if type(value) is not str]
-    alike = all(isinstance(value, str) or is_missing(value) for value in others)
-    if name == "CategoricalDtype":
-        alike = alike or len(names) == 1
-    return "labels" if alike and names.isdisjoint({"NAType", "NaTType"}) else "mixed"
-
-
-def as_numbers(frame: Any) -> Array:
-    """Columns of numbers and times as numbers [people, columns]; NaN where a value is missing."""
-    columns = []
-    for name, part in frame.items():
-        numbers = numbers_of(part)
-        if numbers is None:
-            raise InputError(
-                f"column {name!r} held numbers when the rule was fitted and now "
-                "holds something else"
-            )
-        columns.append(numbers)
-    return np.column_stack(columns)
-
-
-def as_texts(frame: Any) -> NDArray[Any]:
-    """Values of any types as texts that differ where these do; None where a value is missing."""
-    texts = np.empty(frame.shape, dtype=object)
-    for k, (_, part) in enumerate(frame.items()):
-        texts[:, k] = [None if is_missing(value) else as_text(value) for value in part]
-    return texts
+    kinds = ["texts" if numbers_of(part) is None else "numbers" for _, part in table.items()]
+    places = {kind: [k for k, each in enumerate(kinds) if each == kind] for kind in tools}
+    used = [(tool, places[kind]) for kind, tool in tools.items() if places[kind]]
+    of_texts = [kind == "texts" for kind in sorted(kinds)]
+    return make_pipeline(make_column_transformer(*used), _boosting(of_texts, enough, seed))

@@ -26,7 +26,7 @@ Acceptance Sampling, Technometrics 24 (1982) 295–300.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -36,7 +36,7 @@ import numpy as np
 from discreet.lazy import cached_property
 from discreet.people.deployed import Rule
 from discreet.people.design import RuleDesign, diluted_rule, each_secret_of
-from discreet.people.evaluation import Evaluation, Limits
+from discreet.people.evaluation import Evaluation, Limits, list_budgets
 from discreet.people.labels import about, unnamed
 from discreet.people.places import Lottery
 from discreet.people.published import published_lottery
@@ -86,13 +86,8 @@ class PeoplePoint:
         """Return plain numbers; if several sensitive columns have a budget each, `secrets` has a
         record for each.
         """
-        error = {f"error{end}": value for end, value in _named_limits(self.people.error)}
         each = {
-            name: record
-            | {
-                f"leakage{end}": value
-                for end, value in _named_limits(self.people.each[name].leakage)
-            }
+            name: record | _named("leakage", self.people.each[name].leakage)
             for name, record in self.design.in_model.items()
         }
         known = {
@@ -100,7 +95,7 @@ class PeoplePoint:
             "lottery": self.lottery.share,
             "model_error": self.model_error,
         }
-        return {**known, **error, **each_secret_of(each)}
+        return {**known, **_named("error", self.people.error), **each_secret_of(each)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,15 +137,12 @@ class Promise:
         """One sentence about people. It does not state their leakage, since that could reveal how
         many of few people got which guess.
         """
-        sure = self.tried[-1].people.sure
-        people = f"{self.tried[-1].people.people:,} calibration people"
-        limits = self.budgets
-        asked = (
-            f"the budget{'s' if len(limits) > 1 else ''} of "
-            f"{_join_words(f'{b}{about(name)}' for name, b in limits.items())}"
-        )
+        shown = self.tried[-1].people
+        sure = shown.sure
+        people = f"{shown.people:,} calibration people"
+        asked = list_budgets(shown.under(amounts(self.budgets)))
         if (taken := self.taken) is not None:
-            designed = _join_words(f"{amount:.4g}" for amount in taken.design.budgets.values())
+            designed = " and ".join(f"{amount:.4g}" for amount in taken.design.budgets.values())
             kept = (
                 f"holds for people, {sure}: the guess leaks at most {asked} ({people}; designed "
                 f"for {designed})"
@@ -161,7 +153,7 @@ class Promise:
                 f"{kept}; a lottery guesses for {100.0 * taken.lottery.share:.3g} % of the "
                 "people, regardless of who they are"
             )
-        leasts = _join_words(f"{each:.2g}{about(name)}" for name, each in self.leasts.items())
+        leasts = " and ".join(f"{each:.2g}{about(name)}" for name, each in self.leasts.items())
         return (
             "CONSTANT: the guess is always the same and leaks nothing; no other rule could be "
             f"shown, {sure}, to keep {asked} with {people}; the smallest budget that they can "
@@ -169,12 +161,9 @@ class Promise:
         )
 
 
-def _named_limits(limits: Limits) -> list[tuple[str, float]]:
-    return [("", limits.estimate), ("_low", limits.low), ("_high", limits.high)]
-
-
-def _join_words(words: Iterable[str]) -> str:
-    return " and ".join(words)
+def _named(name: str, limits: Limits) -> dict[str, float]:
+    """Return an estimate and its limits by name."""
+    return {name: limits.estimate, f"{name}_low": limits.low, f"{name}_high": limits.high}
 
 
 def cautious_confidence(confidence: float) -> float:

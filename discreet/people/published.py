@@ -79,7 +79,7 @@ def two_digits(value: float, rounding: str = ROUND_CEILING) -> float:
 
 def _rare_cells(evaluation: Evaluation) -> Any:
     """Which cells [m, n] hold few people, without the lottery of a diluted rule."""
-    return (evaluation.table if evaluation.before is None else evaluation.before.table) < FEWEST
+    return evaluation.by_truth.sum(axis=0) < FEWEST
 
 
 def _in_steps(

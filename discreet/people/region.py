@@ -89,10 +89,7 @@ def region_of(
     cells = n if m == 2 else n * m
     shares = n - 1 if n <= 2 else n
     rates = np.divide(table, people, out=np.full(table.shape, 1.0 / m), where=people > 0)
-    some = np.maximum(people, 1.0)
-    low, high = binomial_limits(np.where(people > 0, table, 0.5), some, levels.box / cells, counted)
-    low = np.where(people > 0, low, 0.0)
-    high = np.where(people > 0, high, 1.0)
+    low, high = binomial_limits(table, people, levels.box / cells, counted)
     if m == 1:
         low = high = np.ones_like(table)
     share_low = np.ones(n)
@@ -168,18 +165,15 @@ class Fisher:
         (a, b), (c, d) = (each[..., None] for each in tables.transpose(1, 2, 0))
         deviation = float((1.0 / (1.0 / (tables + 1.0)).sum(axis=(1, 2))).max() ** 0.5)
         step = np.arange(int(10.0 * deviation) + 30)
-        with np.errstate(divide="ignore"):
-            up = np.log(
-                np.maximum(b - step, 0.0)
-                * np.maximum(c - step, 0.0)
-                / ((a + step + 1.0) * (d + step + 1.0))
-            )
-            down = np.log(
-                np.maximum(a - step, 0.0)
-                * np.maximum(d - step, 0.0)
-                / ((b + step + 1.0) * (c + step + 1.0))
-            )
-        return cls(np.cumsum(up, axis=1), np.cumsum(down, axis=1))
+
+        def along(first: Array, second: Array, third: Array, fourth: Array) -> Array:
+            """Return the logarithms if the first two entries fall and the others rise."""
+            left = np.maximum(first - step, 0.0) * np.maximum(second - step, 0.0)
+            with np.errstate(divide="ignore"):
+                ratios = np.log(left / ((third + step + 1.0) * (fourth + step + 1.0)))
+            return np.asarray(np.cumsum(ratios, axis=1))
+
+        return cls(along(b, c, a, d), along(a, d, b, c))
 
     def tails(self, log_odds: Array) -> tuple[Array, Array]:
         """Return Pr(K ≤ k) and Pr(K ≥ k) [K] at other odds ratios."""
@@ -201,12 +195,14 @@ def binomial_limits(
     `level`.
 
     hits of trials: whole numbers if `counted`, else sums of independent numbers from 0 to 1.
+    Without trials the limits are 0 and 1.
     """
+    hits, trials = np.broadcast_arrays(hits, trials)
     if not counted:
-        return near_rates(hits / trials, trials, math.log(2.0 / level))
+        mean = np.divide(hits, trials, out=np.full(hits.shape, 0.5), where=trials > 0.0)
+        return near_rates(mean, trials, math.log(2.0 / level))
     from scipy.special import betaincinv
 
-    hits, trials = np.broadcast_arrays(hits, trials)
     missed = trials - hits
     low = np.where(hits > 0, betaincinv(np.maximum(hits, 1.0), missed + 1.0, 0.5 * level), 0.0)
     high = np.where(

@@ -15,11 +15,11 @@ import numpy as np
 
 from discreet.errors import FileError
 from discreet.people.deployed import Rule, write_key
-from discreet.people.design import about_people, each_secret_of
+from discreet.people.design import each_secret_of, with_facts
 from discreet.people.folder import CARD, CARD_DATA, GRAPH, NAMES, RULE, graph_digest, key_path
 from discreet.people.frontier import steps_of
 from discreet.people.graph import to_onnx
-from discreet.people.labels import by_name, unnamed
+from discreet.people.labels import unnamed
 from discreet.people.promise import LADDER, PeoplePoint, amounts
 from discreet.people.published import published_leakage, two_digits
 from discreet.problems.provenance import date_now, version_of
@@ -65,7 +65,7 @@ def save(
         "constant": private.constant_,
         "statement": private.statement_,
         "least": unnamed(leasts) if leasts else None,
-        "asked": {**_request(private), **given_facts.get("asked", {})},
+        "asked": {**private.rule_.document["about"]["asked"], **given_facts.get("asked", {})},
         "data": {**private.data_, **given_facts.get("data", {})},
         "tried": _trial_records(private.promise_),
         "curve": _curve(private) if private.promise_ is None else [],
@@ -73,14 +73,12 @@ def save(
         "made": date_now(),
         "versions": {**private.rule_.document["about"].get("versions", {}), **versions},
     }
-    rule = about_people(private.rule_, plain(about))
+    rule = with_facts(private.rule_, plain(about))
     contents: dict[str, str | bytes] = {
         RULE: rule.text,
         GRAPH: graph,
-        CARD: card_page(rule.document),
-        CARD_DATA: json.dumps(
-            card_data(rule.document), indent=1, ensure_ascii=False, allow_nan=False
-        )
+        CARD: card_page(rule),
+        CARD_DATA: json.dumps(card_data(rule), indent=1, ensure_ascii=False, allow_nan=False)
         + "\n",
     }
     write_folder(folder, contents, {"command": "discreet fit"}, overwrite=overwrite)
@@ -102,20 +100,6 @@ def check_key_place(folder: PathLike, key: str | None, overwrite: bool) -> Path:
             "it; choose another folder, or replace it with --force (in Python overwrite=True)"
         )
     return place
-
-
-def _request(private: Any) -> dict[str, Any]:
-    """Return the requested budgets and measures; if each sensitive column has a budget, mappings
-    from their names.
-    """
-    budgets = {str(name): each for name, each in private.budgets_.items()}
-    return {
-        "budget": unnamed({name: each.amount for name, each in budgets.items()}),
-        "fraction": unnamed(by_name(private.fraction)),
-        "measure": unnamed({name: str(each.measure) for name, each in budgets.items()}),
-        "unit": unnamed({name: each.measure.unit or None for name, each in budgets.items()}),
-        "confidence": private.confidence,
-    }
 
 
 def _trial_records(promise: Any) -> list[dict[str, Any]]:

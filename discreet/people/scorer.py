@@ -54,8 +54,5 @@ def _score(
         measure=measure,
         confidence=0.95 if confidence is None else confidence,
     )
-    if confidence is None:
-        kept = all(each.leakage.estimate <= most for _, each, most in evaluation.under(budget))
-    else:
-        kept = evaluation.holds(budget)
+    kept = evaluation.keeps(budget) if confidence is None else evaluation.holds(budget)
     return 1.0 - evaluation.error.estimate if kept else math.nan

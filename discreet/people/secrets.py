@@ -29,6 +29,7 @@ from discreet.people.labels import (
     encode_labels,
     groups,
     known_codes,
+    objects,
 )
 from discreet.problems.constraint import LeakageBudget, measure_asked
 from discreet.problems.frames import Codes
@@ -133,8 +134,7 @@ def name_groups(secrets: Secrets, groups: Any) -> Secrets:
 def _among(labels: Labels, codes: Codes, wanted: Labels) -> tuple[Labels, Codes]:
     if len(set(wanted)) < max(2, len(wanted)):
         raise InputError(f"groups is {list(wanted)}; name at least two different groups")
-    place = {label: code for code, label in enumerate(wanted)}
-    return wanted, np.array([place.get(label, -1) for label in labels])[codes]
+    return wanted, known_codes(objects(labels), "groups", wanted)[codes]
 
 
 def warnings_about_secrets(truths: Codes, secrets: Secrets) -> list[str]:
@@ -182,12 +182,20 @@ def join_rare(secrets: Secrets, fitted: Codes, rare: str, least: int) -> Secrets
 
 @dataclass(frozen=True)
 class PromiseTerms:
-    """What a rule promises: a budget about each sensitive column, and the groups that it is about;
-    nothing if it promises nothing.
+    """What a rule promises; nothing if there are no budgets.
+
+    budgets          the budget about each sensitive column, by name
+    groups           labels of the groups that each is about, by name
+    guesses, truths  labels
+    shown            the table [m, n] with which the promise about a column was shown, by name, if
+                     it is known; a file does not state the counts of few people (NaN)
     """
 
     budgets: Mapping[Any, LeakageBudget] = field(default_factory=dict)
     groups: Mapping[Any, Labels] = field(default_factory=dict)
+    guesses: Sequence[Any] = ()
+    truths: Sequence[Any] = ()
+    shown: Mapping[Any, Any] = field(default_factory=dict)
 
     @property
     def bound(self) -> bool:
@@ -199,10 +207,9 @@ def promise_of(rule: Any) -> PromiseTerms:
     """Return the promise of a `DeployedRule`, a `Rule` or a fitted `PrivateClassifier`; nothing is
     promised by anything else.
     """
-    if hasattr(rule, "budgets_"):
-        return PromiseTerms(rule.budgets_, rule.hidden_)
-    rule = getattr(rule, "rule", rule)
-    asked = rule.document["about"].get("asked") if hasattr(rule, "document") else None
+    rule = getattr(rule, "rule_", getattr(rule, "rule", rule))
+    about = rule.document["about"] if hasattr(rule, "document") else {}
+    asked = about.get("asked")
     if not asked:
         return PromiseTerms()
     measures = by_name(asked["measure"])
@@ -210,7 +217,11 @@ def promise_of(rule: Any) -> PromiseTerms:
         name: LeakageBudget(np.inf if amount is None else amount, measure_of(measures[name]))
         for name, amount in by_name(asked["budget"]).items()
     }
-    return PromiseTerms(budgets, _stated_groups(rule.groups, budgets))
+    people = about.get("people") or {}
+    records = {TOGETHER: people, **people.get("secrets", {})}
+    shown = {name: records[name]["table"] for name in budgets if records.get(name)}
+    groups = _stated_groups(rule.groups, budgets)
+    return PromiseTerms(budgets, groups, rule.guesses, rule.truths, shown)
 
 
 def _stated_groups(labels: Labels, budgets: Mapping[Any, LeakageBudget]) -> dict[Any, Labels]:

@@ -18,8 +18,8 @@ from discreet.backends.solution import Solution
 from discreet.checks import brief
 from discreet.errors import InputError
 from discreet.numerics.double_double import Array
-from discreet.people.deployed import coins, drawn_places
-from discreet.people.labels import objects
+from discreet.people.deployed import draw_places
+from discreet.people.labels import column, objects
 from discreet.problems.frames import columns_of, row_texts
 from discreet.problems.samples import Placement, SampleReport
 
@@ -83,27 +83,18 @@ class TableRule:
 
         Without ids, people with the same values in all columns that are seen share a coin.
         """
+        names = None if ids is None else objects(map(str, column(ids, "ids").tolist()))
+
+        def record(drawn: NDArray[np.intp]) -> NDArray[Any]:
+            seen = columns_of(table, [each.name for each in self.samples.columns])
+            return objects(row_texts([values.kept(drawn) for values in seen.values()]))
+
         chances = self.predict_proba(table)
-
-        def toss(drawn: NDArray[np.intp]) -> Array:
-            if fresh is not None:
-                return fresh.random(drawn.size)
-            return self._coins(table, ids, drawn, len(chances))
-
-        return np.asarray(objects(self.guesses)[drawn_places(chances, toss)])
-
-    def _coins(self, table: Any, ids: Any, drawn: NDArray[np.intp], people: int) -> Array:
-        if ids is None:
-            seen = columns_of(table, [column.name for column in self.samples.columns])
-            texts = row_texts([values.kept(drawn) for values in seen.values()])
-        else:
-            given = np.asarray(ids)
-            if given.shape != (people,):
-                raise InputError(
-                    f"ids has shape {list(given.shape)}; give one id for each of {people} people"
-                )
-            texts = [str(each) for each in given[drawn].tolist()]
-        return coins(objects(texts), f"{self.samples.seed:032x}")
+        try:
+            places = draw_places(chances, names, fresh, record, f"{self.samples.seed:032x}")
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        return np.asarray(objects(self.guesses)[places])
 
     def __repr__(self) -> str:
         return f"TableRule({len(self.guesses)} guesses, {self.samples!r})"

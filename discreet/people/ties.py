@@ -34,7 +34,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.backends.precision import Precision
-from discreet.backends.repairs import private_versions
 from discreet.measures.law import faint_lift
 from discreet.measures.measure import Scope
 from discreet.measures.registry import LINEAR
@@ -127,8 +126,9 @@ def with_ties(problem: Problem, estimator: Array, tilt: Array, *, second: bool =
     members = np.flatnonzero(places >= 0)
     places, kinds = np.unique(places[members], return_inverse=True)
     columns = _mean_columns(estimator.take(members, axis=1) * mass[members], kinds)
-    sums = _Sums.of(problem, best, members, kinds)
-    columns = _spending(problem, sums, _private(problem, sums, columns))
+    columns = _adjust_columns(
+        problem, columns, members, kinds, _sums_of_sure(problem, best, members)
+    )
     rule = OutcomeRule(tilt, members, columns.take(kinds, axis=1))
     return Tied(rule, points[places].take(kinds, axis=0))
 
@@ -170,51 +170,39 @@ def _mean_columns(columns: Array, kinds: NDArray[np.intp]) -> Array:
     return np.asarray(means / means.sum(axis=0))
 
 
-@dataclass(frozen=True)
-class _Sums:
-    """Sums over the people of each kind of ties, and over all others by their guess.
+def _sums_of_sure(problem: Problem, best: NDArray[Any], tied: NDArray[np.intp]) -> Array:
+    """Return the sums of p(x, z) over the people who do not tie, by their best guess [n, m]."""
+    labels = one_hot(best, problem.m)
+    labels[:, tied] = 0.0
+    return np.asarray(problem.p_xz @ labels.T)
 
-    both    p(x, z), then losses [n + m, K + m]
-    mass    of each kind [K]
+
+def _adjust_columns(
+    problem: Problem, columns: Array, tied: NDArray[Any], kinds: NDArray[Any], of_sure: Array
+) -> Array:
+    """Return columns of listed ties [m, K] with which the rule is exactly private, if that is
+    required, and uses its budgets, as far as a small change suffices.
+
+    kinds: the column of each tied person; of_sure: the sums of all others [n, m]. The answer of an
+    interior point has a trace of every guess everywhere, and a rule has none except at its ties.
     """
-
-    both: Array
-    mass: Array
-
-    @classmethod
-    def of(
-        cls,
-        problem: Problem,
-        best: NDArray[Any],
-        ties: NDArray[np.intp],
-        kinds: NDArray[np.intp],
-    ) -> _Sums:
-        both = np.vstack([problem.p_xz, problem.loss])
-        labels = one_hot(best, problem.m)
-        labels[:, ties] = 0.0
-        kept = [np.bincount(kinds, weights=row) for row in both[:, ties]]
-        mass = np.asarray(np.bincount(kinds, weights=problem.p_z[ties]), dtype=np.float64)
-        return cls(np.hstack([kept, both @ labels.T]), mass)
+    mass = np.asarray(np.bincount(kinds, weights=problem.p_z[tied]), dtype=np.float64)
+    seen = np.array([np.bincount(kinds, weights=row) for row in problem.p_xz[:, tied]]) / mass
+    with np.errstate(divide="ignore"):
+        people = _Treatment(seen, mass, columns > 0.0, -np.log(columns))
+    start = np.zeros((problem.m, problem.n))
+    tilt = _adjust_tilt(problem, people, start, np.eye(problem.n), of_sure)
+    return columns if tilt is start else people.drawn(tilt)
 
 
-def _private(problem: Problem, sums: _Sums, columns: Array) -> Array:
-    """Return columns of ties that make the rule exactly private, if perfect privacy is required and
-    a small change suffices.
-
-    The answer of an interior point has a trace of every guess everywhere, and a rule has none
-    except at its ties. People who do not draw a guess are not moved, so the sums by guess represent
-    them.
+def _adjust_tilt(
+    problem: Problem, people: _Treatment, tilt: Array, basis: Array, of_sure: Array
+) -> Array:
+    """Return a nearby tilt [m, r] with which the rule is exactly private, if that is required, and
+    uses its budgets; the same tilt if it does already, or if there is none.
     """
-    if not any(term.budget.perfect for term in problem.terms):
-        return columns
-    present = sums.both[: problem.n].any(axis=0)
-    merged = sums.both[:, present]
-    whole = np.hstack([columns, np.eye(problem.m)])[:, present]
-    small = Problem.of_rows(merged[: problem.n], merged[problem.n :], problem.terms)
-    versions = private_versions(small, whole)
-    if not versions or np.abs(versions[0] - whole).max() > NEAR:
-        return columns
-    return np.asarray(versions[0][:, : columns.shape[1]])
+    tilt = _private_tilt(problem, people, tilt, basis, of_sure)
+    return _at_budget(problem, people, tilt, basis, of_sure)
 
 
 def _second(
@@ -233,9 +221,7 @@ def _second(
     basis = vectors[:, values > 1e-12 * values[-1]]
     chosen = np.where(among, estimator.take(tied, axis=1), 0.0)
     chosen /= chosen.sum(axis=0)
-    labels = one_hot(best, problem.m)
-    labels[:, tied] = 0.0
-    of_sure = problem.p_xz @ labels.T
+    of_sure = _sums_of_sure(problem, best, tied)
     start = np.zeros((problem.m, basis.shape[1]))
     step = max(1, tied.size // _FEW)
     if step > 1:  # a part of the people determines where to start
@@ -246,26 +232,9 @@ def _second(
     tilt, missed = everybody.with_sums(start, (estimator @ problem.p_xz.T - of_sure.T) @ basis)
     if missed > _MISSED:
         return None
-    tilt = _at_budget(
-        problem, everybody, _private_tilt(problem, everybody, tilt, basis, of_sure), basis, of_sure
-    )
+    tilt = _adjust_tilt(problem, everybody, tilt, basis, of_sure)
     second = SecondTilt(tilt @ basis.T)
     return tied, _draw_treatment(second.tilt @ seen, among), second
-
-
-def _spending(problem: Problem, sums: _Sums, columns: Array) -> Array:
-    """Return columns of ties [m, K] with which the rule uses its budgets, if a small change
-    suffices (`_at_budget`).
-    """
-    joint = sums.both[: problem.n]
-    kinds = sums.mass.size
-    with np.errstate(divide="ignore"):
-        people = _Treatment(
-            joint[:, :kinds] / sums.mass, sums.mass, columns > 0.0, -np.log(columns)
-        )
-    start = np.zeros((problem.m, problem.n))
-    tilt = _at_budget(problem, people, start, np.eye(problem.n), joint[:, kinds:])
-    return columns if tilt is start else people.drawn(tilt)
 
 
 def _draw_treatment(scores: Array, among: NDArray[np.bool_]) -> Array:

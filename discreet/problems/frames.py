@@ -64,7 +64,7 @@ class Values:
         return self.raw.dtype.kind in "iufcmM"
 
     @cached_property
-    def _distinct(self) -> tuple[list[Any], Codes]:
+    def distinct(self) -> tuple[list[Any], Codes]:
         """The distinct entries, and the index of each person's entry among them [people]."""
         if self.raw.dtype.kind != "O":
             labels, index = np.unique(self.raw, return_inverse=True)
@@ -83,19 +83,19 @@ class Values:
 
     def _per_person(self, about: Sequence[Any], dtype: Any) -> NDArray[Any]:
         """Return, for each person, the property of their distinct entry."""
-        return np.array(about, dtype=dtype)[self._distinct[1]]
+        return np.array(about, dtype=dtype)[self.distinct[1]]
 
     @cached_property
     def missing(self) -> NDArray[np.bool_]:
         """A mask of the missing entries [people]."""
         if self._numeric:
             return np.asarray(self.raw != self.raw)
-        return self._per_person([is_missing(value) for value in self._distinct[0]], bool)
+        return self._per_person([is_missing(value) for value in self.distinct[0]], bool)
 
     @cached_property
     def _present(self) -> list[Any]:
         """The distinct entries that are not missing."""
-        return [value for value in self._distinct[0] if not is_missing(value)]
+        return [value for value in self.distinct[0] if not is_missing(value)]
 
     @cached_property
     def numbers(self) -> Array | None:
@@ -113,7 +113,7 @@ class Values:
             return None
         try:
             return self._per_person(
-                [np.nan if is_missing(value) else float(value) for value in self._distinct[0]],
+                [np.nan if is_missing(value) else float(value) for value in self.distinct[0]],
                 np.float64,
             )
         except OverflowError:
@@ -213,7 +213,7 @@ class Values:
         place = {label: k for k, label in enumerate(labels)}
         absent = place.get(None, UNKNOWN)
         if self.numbers is None:
-            entries, index = self._distinct
+            entries, index = self.distinct
         else:
             numbers, index = np.unique(self.numbers, return_inverse=True)
             entries = numbers.tolist()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from discreet.showing import numerals
 from discreet.showing.figures import Figure, Series
@@ -33,30 +33,35 @@ _ABOUT = (
 )
 
 
-def card_data(rule: Mapping[str, Any]) -> dict[str, Any]:
-    """The card as data, from the document of a rule."""
-    about = rule["about"]
+class CardRule(Protocol):
+    """A rule for people, as a card needs it: what its file holds, and whether it draws guesses."""
+
+    document: dict[str, Any]
+
+    @property
+    def draws(self) -> bool:
+        """True if a coin decides for some people."""
+        ...
+
+
+def card_data(rule: CardRule) -> dict[str, Any]:
+    """The card as data."""
+    document = rule.document
+    about = document["about"]
     return {
         "format": FORMAT,
         "version": VERSION,
         "constant": bool(about.get("constant")),
-        "rule": rule["checksum"],
-        "guesses": rule["guesses"],
-        "groups": rule["groups"],
-        "draws": _draws(rule["ties"], rule["ignore"]),
+        "rule": document["checksum"],
+        "guesses": document["guesses"],
+        "groups": document["groups"],
+        "draws": rule.draws,
         "statement": about.get("statement"),
         **{name: about.get(name) for name in _ABOUT},
     }
 
 
-def _draws(ties: Mapping[str, Any], ignore: Mapping[str, Any]) -> bool:
-    """Return True if any guess is drawn; a constant rule makes one guess for everyone."""
-    if ignore["probability"] == 1.0:
-        return bool(max(ignore["towards"]) < 1.0)
-    return bool(ties["points"] or ties["second"] or ignore["probability"] > 0.0)
-
-
-def card_page(rule: Mapping[str, Any]) -> str:
+def card_page(rule: CardRule) -> str:
     """The card as a page."""
     card = card_data(rule)
     asked = card["asked"] or {}

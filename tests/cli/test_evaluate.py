@@ -83,3 +83,36 @@ def test_impact_ratios_are_about_the_guess_that_selects(people):
     assert "low" not in ratios[0]
     assert "low" in of_all[0]
     assert "'hgh'" in refused(f"evaluate {people} {ASKED} --selected hgh")
+
+
+@pytest.fixture(scope="module")
+def rule_about_numbers(tmp_path_factory):
+    """A folder with a rule that hides a group written as 0 or 1, and 400 people of these groups."""
+    rng = np.random.default_rng(0)
+    seen = rng.normal(size=400)
+    group = (rng.random(400) < 1 / (1 + np.exp(-seen))).astype(int)
+    paid = np.where(rng.random(400) < 1 / (1 + np.exp(-2 * seen)), "yes", "no")
+    folder = tmp_path_factory.mktemp("numbers")
+    fitted = write_table(folder / "people.csv", seen=seen, group=group, paid=paid)
+    asked = "--hide group --guess paid --leakage 0.3 --seed 0"
+    run(f"fit {fitted} {asked} --out {folder / 'rule'}")
+    return folder / "rule", fitted
+
+
+def test_a_text_in_a_column_of_groups_does_not_hide_the_groups_that_are_numbers(
+    rule_about_numbers, tmp_path
+):
+    rule, fitted = rule_about_numbers
+    more = tmp_path / "more.csv"
+    more.write_text(fitted.read_text() + "0.1,unknown,yes\n")
+    before = recorded(f"evaluate {rule} {fitted} --json")
+    found = recorded(f"evaluate {rule} {more} --json")
+    assert (found["people"], found["left_out"]) == (400, 1)
+    assert found["table"] == before["table"]
+
+
+def test_groups_that_were_texts_are_found_in_a_column_of_numbers(tmp_path):
+    sex = np.repeat(["0", "1"], 50)
+    found = ds.evaluate(sex, None, sex, sensitive_features=(sex == "1") * 1.0, groups=["0", "1"])
+    assert found.groups == ("0", "1")
+    assert found.table.tolist() == [[50.0, 0.0], [0.0, 50.0]]

@@ -327,7 +327,8 @@ def test_without_a_key_a_rule_that_draws_is_refused(folder, fitted, tmp_path):
 def test_the_card_holds_what_the_rule_holds_and_loads_nothing(folder, fitted):
     document = json.loads((folder / "rule.json").read_text())
     card = json.loads((folder / "card.json").read_text())
-    assert card == card_data(document)
+    rule = ds.Rule(document)
+    assert card == card_data(rule)
     for path in folder.iterdir():
         assert fitted[0].key_.encode() not in path.read_bytes(), path
     assert card["statement"] == fitted[0].statement_
@@ -344,7 +345,7 @@ def test_the_card_holds_what_the_rule_holds_and_loads_nothing(folder, fitted):
         )
         assert row["error"]["high"] > step.people.error.high
     page = (folder / "card.html").read_text()
-    assert page == card_page(document)
+    assert page == card_page(rule)
     assert "paid &lt;b&gt;" in page
     assert "paid <b>" not in page
     for word in ("src=", "http://", "@import", "url("):

@@ -281,8 +281,13 @@ def test_a_cohort_is_known_exactly():
     found = evaluated(guess, guess, group, measure="parity-difference")
     told = "20 people: their guesses leak 0.3 of parity-difference"
     assert told in found.cohort_statement()
-    assert ", within the budget of 0.3, and err 0;" in found.cohort_statement(0.3 + 1e-9)
-    assert ", more than the budget of 0.2, and err 0;" in found.cohort_statement(0.2)
+    assert ", within the budget of 0.3 of parity-difference, and err 0;" in found.cohort_statement(
+        0.3 + 1e-9
+    )
+    assert (
+        ", more than the budget of 0.2 of parity-difference, and err 0;"
+        in found.cohort_statement(0.2)
+    )
     soft = evaluated(
         np.array([[0.6, 0.4]] * 10 + [[0.3, 0.7]] * 10),
         guess,
@@ -442,3 +447,10 @@ def test_impact_ratios_lie_between_their_limits_for_all_rates_in_the_intervals(c
         for place, rate in enumerate(rates):
             limits = found.impact_ratios[place][1]
             assert limits.low * (1.0 - 1e-12) <= rate / rates.max() <= limits.high * (1.0 + 1e-12)
+
+
+def test_a_number_and_its_text_are_two_groups_where_both_are_named():
+    mixed = np.array([1, "1", 2, "1", 1], dtype=object)
+    found = evaluated(["a"] * 5, ["a"] * 5, mixed, labels=("a", "b"), groups=[1, "1", 2])
+    assert found.groups == (1, "1", 2)
+    assert found.table[0].tolist() == [2.0, 2.0, 1.0]

@@ -14,7 +14,8 @@ import discreet as ds
 from discreet.measures.registry import CONDITIONAL, MEASURES, OF_PEOPLE, measure_of
 from discreet.people.extremes import leakage_of, lowest_of
 from discreet.people.labels import RARE
-from discreet.people.monitor import _watch_promise
+from discreet.people.monitor import Watched
+from discreet.people.secrets import PromiseTerms
 from discreet.problems.constraint import LeakageBudget
 
 GROUPS = ("f", "m")
@@ -251,7 +252,8 @@ def test_a_cell_that_a_file_withholds_disables_no_alarm():
     as no number would never raise an alarm.
     """
     budget = LeakageBudget(0.05, measure_of("parity-difference"))
-    watched = _watch_promise("", budget, (0, 1), ("f", "m"), None, [[None, 120.0], [200.0, 180.0]])
+    shown = {"": [[None, 120.0], [200.0, 180.0]]}
+    watched = Watched.of("", PromiseTerms({"": budget}, {"": GROUPS}, (0, 1), (), shown))
     region = watched.region(0.05)
     assert np.isfinite([region.radius, *region.low.ravel(), *region.high.ravel()]).all()
     watched.counts += np.array([[900.0, 100.0], [100.0, 900.0]])
