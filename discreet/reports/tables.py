@@ -12,7 +12,7 @@ from discreet.backends.contract import Kind, Regime
 from discreet.backends.solution import Solution, Status
 from discreet.checks import at_most, format_value
 from discreet.measures.registry import measure_of
-from discreet.problems.constraint import LeakageBudget, label_constraints
+from discreet.problems.constraint import label_constraints
 from discreet.reports import wording
 from discreet.reports.measurements import Measurement
 from discreet.reports.statistics.agreement import summarise
@@ -208,13 +208,13 @@ def verification_facts(title: str, verification: Verification) -> Facts:
     lines = []
     labels = label_constraints(" {}", verification.terms)
     for number, term in zip(labels, verification.terms, strict=True):
-        measure = measure_of(term.measure)
+        unit = measure_of(term.measure).unit
         lines += [
-            (f"asked for{number}", wording.budget(LeakageBudget(term.budget, measure))),
+            (f"asked for{number}", wording.verified_budget(term)),
             (f"budget{number}", _KEPT[term.budget_kept]),
             (
                 f"leakage{number}",
-                (f"in [{term.leakage[0]!r}, {term.leakage[1]!r}] {measure.unit}").rstrip(),
+                (f"in [{term.leakage[0]!r}, {term.leakage[1]!r}] {unit}").rstrip(),
             ),
         ]
     deviation = numerals.number(float(at_most(verification.deviation[1], 6)), 6)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from discreet.backends.contract import AnyProblem, Capabilities
     from discreet.problems.problem import Problem
     from discreet.reports.measurements import Measurement
+    from discreet.verification import TermVerification
 
 SUBMITTED = (
     "submitted as files; the answers are judged and verified here, the times are as their "
@@ -83,6 +84,11 @@ def budget(limit: LeakageBudget) -> str:
     if limit.measure == MUTUAL_INFORMATION:
         return f"budget {numerals.information(limit.amount)}"
     return f"budget {limit}"
+
+
+def verified_budget(term: TermVerification) -> str:
+    """Describe the budget of a constraint that was verified."""
+    return budget(LeakageBudget(term.budget, measure_of(term.measure)))
 
 
 def measures(able: Capabilities) -> str:
