@@ -262,7 +262,7 @@ def sweep_figure(sweep: SizeSweep, tone: Mapping[str, int]) -> Figure:
         if each.label
     )
     return Figure(
-        "time",
+        f"time-{sweep.size}",
         f"Time against {words}",
         f"{sweep.entry}, {sweep.budget}, certified to a gap of {numerals.scientific(sweep.gap)}; "
         "broad pale lines are fits",

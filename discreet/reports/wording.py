@@ -182,13 +182,6 @@ def limitations_section(lines: Sequence[str]) -> Section:
     return Section("Limitations", [Sentences([*lines, KNOWN])])
 
 
-RANKING = (
-    "A task is solved if the judge certified the requested gap within the budget. A wrong claim is "
-    "success claimed for a task that was not solved. Seconds ÷ best is the geometric mean, over "
-    "the tasks that a backend solved, of its seconds divided by those of the fastest backend. The "
-    "last columns count the tasks solved in each class of problems."
-)
-
 STUDY_LIMITATIONS = (
     TIMES,
     "Backends are tried on the tasks that they serve and that are within their reach, so columns "
