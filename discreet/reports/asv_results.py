@@ -141,21 +141,20 @@ def _records(path: Path, about: dict[str, Any]) -> Iterator[AsvRecord]:
                 value, low, high = (
                     math.nan if number is None else float(number) for number in numbers
                 )
-                outcome: _Outcome = (
-                    "failed"
-                    if numbers[0] is None
-                    else "skipped"
-                    if math.isnan(value)
-                    else "measured"
-                )
                 yield AsvRecord(
-                    name, parameters, str(held["commit_hash"]), date, path.parent.name, outcome,
-                    value, low, high, str(known.get("unit", "")),
+                    name, parameters, str(held["commit_hash"]), date, path.parent.name,
+                    _outcome(numbers[0]), value, low, high, str(known.get("unit", "")),
                 )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, OSError) as error:
         raise FileError(
             f"{path} is damaged ({type(error).__name__}: {error}); remove it and run asv run again"
         ) from None
+
+
+def _outcome(number: float | None) -> _Outcome:
+    if number is None:
+        return "failed"
+    return "skipped" if math.isnan(number) else "measured"
 
 
 def _points(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from refusals import raises_input_error
 
 import discreet as ds
-from discreet.reports.curve import curve_figure, curve_grid
+from discreet.reports.curve import curve_grid
 from discreet.showing.figures import Figure, Series, extent, ticks
 from discreet.showing.markdown import markdown
 from discreet.showing.page import html
@@ -205,7 +205,7 @@ def test_the_legend_shows_a_hollow_mark_as_the_plane_does():
 def test_the_picture_of_a_curve_shows_both_envelopes_and_every_point():
     curve = ds.frontier(ds.problems.paper_single(bins=16), points=6)
     budgets = [row.budget for row in curve.rows]
-    figure = curve_figure(curve)
+    figure = curve.plot()
     band, solved, bayes = figure.series
     assert (np.array(band.low) <= np.array(band.high)).all()
     assert list(solved.x) == budgets

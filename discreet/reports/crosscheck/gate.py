@@ -225,13 +225,9 @@ def _findings(
 
 def _kind(instance: CheckedInstance) -> str:
     """The kind of problem, one of `COLUMNS`."""
-    return (
-        "tiny budget"
-        if instance.regime == "tiny"
-        else "degenerate"
-        if instance.family == "adversarial"
-        else "ordinary"
-    )
+    if instance.regime == "tiny":
+        return "tiny budget"
+    return "degenerate" if instance.family == "adversarial" else "ordinary"
 
 
 def _beyond_its_class(
