@@ -73,7 +73,7 @@ class AsvRecord:
         their own names.
         """
         suite = self.benchmark.split(".")[-2] if "." in self.benchmark else self.benchmark
-        # These say nothing beside the benchmark's own name.
+        # These add nothing to the benchmark's own name.
         for ending in ("Steps", "Answers", "Lowering", "Judging", "Memory"):
             suite = suite.removesuffix(ending)
         who = [value for name, value in self.parameters if name == "backend"]
