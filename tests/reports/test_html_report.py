@@ -469,6 +469,12 @@ def test_a_phone_is_wide_enough(opened):
     assert tab.evaluate("document.documentElement.scrollWidth") <= 380
 
 
+def test_a_phone_is_wide_enough_for_long_names_of_benchmarks(opened):
+    long = [replace(each, benchmark=f"bench_{'x' * 80}.time_solve") for each in COMMITS]
+    tab = opened(ROWS, asv=long, width=380).tab
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 380
+
+
 def test_results_of_asv_are_drawn_over_commits_and_only_then(opened):
     screen = opened(ROWS, asv=COMMITS)
     assert screen.tab.query_selector_all("#commits .stage svg") is not None
