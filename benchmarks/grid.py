@@ -3,7 +3,7 @@
 A suite states sizes, and the instance of a size (`problem`). What is measured is in classes,
 because asv prepares all benchmarks of a class in the same way, and preparation is not timed:
 
-    Steps      time_solve_cpu: the solver alone, on a problem lowered afresh for every sample, in
+    Steps      time_solve_cpu: only the solver, on a problem lowered afresh for every sample, in
                seconds of the processor
     Answers    track_gap_over_target, track_leakage_over_budget: of one answer, which the first of
                the two computes and keeps in a folder that asv provides
@@ -48,7 +48,7 @@ BACKENDS = reach.backends()
 """Every backend for arrays, of the project and of other packages."""
 
 CONSTRAINED = reach.backends(*reach.LINEAR)
-"""Those that serve positive budgets of mutual information."""
+"""The backends that serve positive budgets of mutual information."""
 
 for _name in BACKENDS:
     # asv's server loads every library once, and every measuring process is its copy: 0.2 s a value
@@ -108,7 +108,7 @@ class Lowering(Grid):
     """Seconds of lowering."""
 
     def setup(self, backend: str, size: Any) -> None:
-        """Lower once before."""
+        """Lower once before the sample is taken."""
         self.prepare(backend, size)
         self.lower()
 
@@ -148,7 +148,7 @@ class Judging(Grid):
     """Seconds of the judge."""
 
     def setup(self, backend: str, size: Any) -> None:
-        """Solve."""
+        """Solve the instance once. Its answer is judged."""
         self.prepare(backend, size)
         self.solution = ds.solve(self.instance, backend, gap=TARGET_GAP)
 
@@ -164,14 +164,14 @@ class Memory(Grid):
     """
 
     def setup(self, backend: str, size: Any) -> None:
-        """Prepare the instance only."""
+        """Prepare the instance without solving it."""
         self.prepare(backend, size)
 
     def peakmem_ready(self, backend: str, size: Any) -> None:
         """The reference: interpreter, libraries and the instance, before anything is lowered."""
 
     def peakmem_solve(self, backend: str, size: Any) -> None:
-        """The same after lowering and solving."""
+        """Lower the instance and solve it."""
         self.solver.solve(self.lower(), self.options)
 
 

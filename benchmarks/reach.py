@@ -1,8 +1,8 @@
 """Which backend is tried on which instance: it follows from the backend's capabilities and its
 declared `reach`.
 
-An instance beyond reach is skipped and is no failure, so no hours are spent on cells that are known
-to take them.
+An instance beyond reach is skipped and does not count as a failure, so hours are not spent on cells
+that are known to take them.
 """
 
 from __future__ import annotations

@@ -560,7 +560,7 @@ def _cases() -> Iterable[Case]:
         "paper-single-200m-mapped",
         _mapped,
         Target(
-            "≤ 2× as many plain reads of the file, < 1 GiB beside the page cache",
+            "≤ 2× as many plain reads of the file, < 1 GiB without the page cache",
             multiple=2,
             gap=1e-9,
             private=1024,

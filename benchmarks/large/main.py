@@ -1,25 +1,18 @@
-"""The command line, and one process for every case.
-
-A child gets the name of its case and leaves its rows as JSON in a file. Its compiled code goes to a
-folder that is empty at its start, so that the first run of every case shows what compiling costs;
-BLAS has one thread unless the environment says otherwise, because the passes have threads of their
-own. A case that a child does not finish becomes a row with that status.
+"""The command line. Every case has a process of its own, so that its first run shows what compiling
+costs.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 from large.cases import CASES, Setting
+from large.child import case_rows, leave
 from large.machine import described
 from large.measure import Memory
 from large.report import head_with, read, write
@@ -28,10 +21,7 @@ from large.table import Row, Target
 __all__ = ["main"]
 
 _ROOT = Path(__file__).resolve().parents[2]
-_SCRIPT = _ROOT / "benchmarks" / "large_scale.py"
 _LIMIT_SECONDS = 3600.0
-_LAST_LINES = 300  # characters of a child's last words that a row quotes
-_PINNED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,8 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except (OSError, ValueError) as error:
             print(error, file=sys.stderr)
             return 2
+    more = ["--quick"] if asked.quick else []
+    more += ["--scratch", asked.scratch] if asked.scratch else []
     for case in chosen:
-        found = _measured(case.name, asked)
+        found = case_rows("large_scale.py", case.name, more, _LIMIT_SECONDS)
         rows += found
         for row in found:
             print(f"{case.name:32} {_said(row)}", flush=True)
@@ -126,39 +118,6 @@ def _wanted(name: str, only: Sequence[str]) -> bool:
     return not only or any(name.startswith(start) for start in only)
 
 
-def _measured(name: str, asked: argparse.Namespace) -> list[Row]:
-    """The rows of one case, from a process of its own."""
-    with tempfile.TemporaryDirectory(prefix="discreet-large-") as folder:
-        result = Path(folder) / "rows.json"
-        command = [
-            sys.executable,
-            str(Path(__file__).parents[1] / "large_scale.py"),
-            "--child",
-            name,
-            "--result",
-            str(result),
-        ]
-        command += ["--quick"] if asked.quick else []
-        command += ["--scratch", asked.scratch] if asked.scratch else []
-        environment = {
-            **dict.fromkeys(_PINNED, "1"),
-            **os.environ,
-            "NUMBA_CACHE_DIR": str(Path(folder) / "compiled"),
-        }
-        try:
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=_LIMIT_SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            return [
-                Row(name, name, status="timed-out", note=f"stopped after {_LIMIT_SECONDS:.0f} s")
-            ]
-        if done.returncode != 0 or not result.exists():
-            last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-            return [Row(name, name, status="failed", note=last[:_LAST_LINES])]
-        return [Row(**fields) for fields in json.loads(result.read_text(encoding="utf-8"))]
-
-
 def _child(asked: argparse.Namespace) -> int:
     """Run one case and leave its rows."""
     case = next(case for case in CASES if case.name == asked.child)
@@ -167,8 +126,7 @@ def _child(asked: argparse.Namespace) -> int:
     memory = Memory()
     rows = case.run(Setting(asked.quick, Path(asked.scratch) if asked.scratch else None))
     peaks = memory.peaks()
-    found = [asdict(row) | peaks | {"case": case.name} for row in rows]
-    Path(asked.result).write_text(json.dumps(found), encoding="utf-8")
+    leave((replace(row, case=case.name, **peaks) for row in rows), asked.result)
     return 0
 
 

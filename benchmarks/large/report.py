@@ -175,7 +175,7 @@ def _head(day: str, machine: Mapping[str, str], seconds: float, *, quick: bool) 
         f"Measured on {day} in one run of {seconds / 60:.0f} minutes by `{command}`.",
         Facts("machine", list(machine.items())),
         """Seconds are the median of warm runs, solving and judging together; *compile* is the additional time of
-the first run, with an empty cache of compiled code. Every row has a process of its own, whose peak memory is given
+the first run, which has an empty cache of compiled code. Every row has a process of its own, whose peak memory is given
 (including building the problem), and in brackets the part that is not pages of a file. BLAS has one thread. Gap is
 the certified (upper − lower)/upper. Leakage ÷ budget is that of the returned rule.""",
         *([_SMALL] if quick else []),

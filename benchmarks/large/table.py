@@ -103,7 +103,7 @@ class Target:
             _over("‖ΦP‖∞", row.phi_residual, self.phi_residual, ".1e", ""),
             _over("iterations", row.iterations, self.iterations, "d", ""),
             _over("peak memory", row.peak_mib, self.peak, ".0f", " MiB"),
-            _over("memory beside the page cache", row.private_mib, self.private, ".0f", " MiB"),
+            _over("memory without the page cache", row.private_mib, self.private, ".0f", " MiB"),
             _over("reference ×", row.multiple, self.multiple, ".3g", ""),
         ]
         if self.faster is not None:

@@ -100,7 +100,7 @@ def parity(quick: bool) -> list[Row]:
     )
     other.error_probability = judged.error_probability
     other.leakage_share = judged.certificate.own_leakage / 0.02
-    other.note = "it gives no duals to judge, so there is no gap"
+    other.note = "without duals from the solver, its gap is unknown"
     return [*rows, other]
 
 

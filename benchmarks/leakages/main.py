@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
+from large.child import case_rows, leave
 from large.table import Row
 from leakages.cases import CASES, TARGETS
 from leakages.report import Found, write
@@ -24,7 +22,6 @@ __all__ = ["main"]
 _ROOT = Path(__file__).resolve().parents[2]
 _BENCHMARKS = _ROOT / "benchmarks"
 _LIMIT_SECONDS = 600.0
-_PINNED = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _PARTS = ("study", *CASES, "against")
 
 
@@ -32,13 +29,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and write the page; 1 when a target is missed, 0 otherwise."""
     asked = _parser().parse_args(arguments)
     if asked.child:
-        found = [asdict(row) for row in CASES[asked.child](asked.quick)]
-        Path(asked.result).write_text(json.dumps(found), encoding="utf-8")
+        leave(CASES[asked.child](asked.quick), asked.result)
         return 0
     chosen = [part for part in _PARTS if not asked.only or part in asked.only]
     started = time.time()
     attempts = measured(asked.reference, asked.quick, _tell) if "study" in chosen else []
-    rows = [row for name in CASES if name in chosen for row in _case(name, quick=asked.quick)]
+    more = ["--quick"] * asked.quick
+    rows = [
+        row
+        for name in CASES
+        if name in chosen
+        for row in case_rows("by_measure.py", name, more, _LIMIT_SECONDS)
+    ]
     for row in rows:
         _judge(row, quick=asked.quick)
         _tell(
@@ -85,37 +87,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def _tell(words: str) -> None:
     print(words, flush=True)
-
-
-def _case(name: str, *, quick: bool) -> list[Row]:
-    """The rows of one case, from a process of its own; one that says so where it does not end."""
-    with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder) / "rows.json"
-        command = [
-            sys.executable,
-            str(_BENCHMARKS / "by_measure.py"),
-            "--child",
-            name,
-            "--result",
-            str(result),
-        ]
-        environment = {**dict.fromkeys(_PINNED, "1"), **os.environ}
-        try:
-            done = subprocess.run(
-                [*command, *["--quick"] * quick],
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=_LIMIT_SECONDS,
-            )
-        except subprocess.TimeoutExpired:
-            return [
-                Row(name, name, status="timed-out", note=f"stopped after {_LIMIT_SECONDS:.0f} s")
-            ]
-        if done.returncode != 0 or not result.exists():
-            last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-            return [Row(name, name, status="failed", note=last[:300])]
-        return [Row(**fields) for fields in json.loads(result.read_text(encoding="utf-8"))]
 
 
 def _judge(row: Row, *, quick: bool) -> None:

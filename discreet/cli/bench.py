@@ -271,7 +271,9 @@ def _profile_table(study: Study) -> Table:
 def _cell_table(cells: Sequence[Cell], finished: set[str]) -> Table:
     lines = []
     for cell in cells:
-        state = "done" if cell.key in finished else "skipped" if cell.skipped else "to run"
+        state = "skipped" if cell.skipped else "to run"
+        if cell.key in finished:
+            state = "done"
         lines.append((cell.title, state, str(cell.repeat)))
     return Table(
         "Cells, in the order of running", ("cell", "state", "repeat"), lines, (), ("repeat",)

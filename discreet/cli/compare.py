@@ -135,8 +135,14 @@ def _output(comparison: Comparison, tables: Any) -> list[Any]:
     """The verdict, and every attempt; of many attempts a summary and those not certified, since the
     page has all.
     """
+    from discreet.reports.statistics.agreement import summarise
+
     if len(comparison.rows) <= _MOST_SHOWN:
-        blocks = [*tables.case_tables(comparison), tables.agreement_table(comparison)]
+        pairs = summarise(comparison.agreements)
+        blocks = [
+            *tables.case_tables(comparison),
+            tables.agreement_table(comparison.labels, pairs),
+        ]
     else:
         blocks = [tables.ranking_table(comparison), tables.uncertified_table(comparison)]
-    return [*comparison.verdict(), "", *(each for each in blocks if each.lines)]
+    return [*comparison.verdict(), "", *filter(None, blocks)]

@@ -112,17 +112,16 @@ def frontier(
 def _write(curve: Frontier, csv: str | None, svg: str | None, out: str | None, force: bool) -> None:
     import json
 
-    from discreet.reports.curve import curve_figure
     from discreet.reports.outputs import replace_file, write_folder
     from discreet.showing.figures import svg_files
 
     if csv is not None:
         screen.say(f"wrote {replace_file(csv, curve.to_csv())}")
     if svg is not None:
-        curve_figure(curve).save(svg)
+        curve.plot().save(svg)
         screen.say(f"wrote {svg}")
     if out is not None:
-        contents = svg_files([curve_figure(curve)])
+        contents = svg_files([curve.plot()])
         contents["frontier.csv"] = curve.to_csv()
         contents["frontier.json"] = json.dumps(curve.to_dict(), indent=1, allow_nan=False) + "\n"
         written = write_folder(out, contents, {"command": "discreet frontier"}, overwrite=force)

@@ -74,7 +74,9 @@ def report(
     from discreet.reports.published import publish as publish_snapshot
     from discreet.storage.writing import check_output
 
-    page = out if out is not None else None if publish is not None or as_json else DEFAULT_OUT
+    page = out
+    if out is None and publish is None and not as_json:
+        page = DEFAULT_OUT
     if page is not None:
         check_output(page, IS_REPORT, inputs=results or (), overwrite=force)
     if publish is not None:

@@ -68,7 +68,7 @@ def submit(
     )
     if not as_json:
         screen.say(
-            f"wrote {len(rows)} rows to {place}; discreet report {place} shows them beside others"
+            f"wrote {len(rows)} rows to {place}; discreet report {place} shows them next to others"
         )
     exit_unless_certified(rows)
 

@@ -55,8 +55,23 @@ def verify(
         lambda tables: [tables.verification_facts(problem, verified)],
         as_json=as_json,
     )
+    _name_other_budget(solution, verified)
     if not verified.budget_kept:
         raise typer.Exit(1)
+
+
+def _name_other_budget(solution: str, verified: Verification) -> None:
+    """Say which budget was checked if the solution states another one."""
+    from discreet.files.records import stated_budgets
+    from discreet.reports import wording
+
+    stated = list(map(wording.budget, stated_budgets(solution)))
+    checked = [wording.verified_budget(term) for term in verified.terms]
+    if stated and stated != checked:
+        screen.say(
+            f"the answer was checked against {', '.join(checked)}, but {solution} states that it "
+            f"was made for {', '.join(stated)}"
+        )
 
 
 def _model(problem: str, asked: ProblemOptions) -> tuple[Any, Any]:

@@ -425,6 +425,25 @@ def _metadata(where: str, text: str) -> dict[str, Any]:
     return document
 
 
+def stated_budgets(path: _PathLike) -> list[LeakageBudget]:
+    """Return the budgets for which a solution was made, one for each constraint, as its metadata
+    state them; none if they do not.
+    """
+    try:
+        with np.load(path) as members:
+            record = json.loads(str(members["metadata"]))
+        return [_stated_budget(each) for each in record.get("constraints", [record])]
+    except (LookupError, ValueError, TypeError, AttributeError, RecursionError):
+        return []
+
+
+def _stated_budget(record: Mapping[str, Any]) -> LeakageBudget:
+    measure = measure_of(record.get("measure", MUTUAL_INFORMATION))
+    name = "budget" if "unit" in record else f"budget{measure.suffix}"
+    amount = record[name]
+    return LeakageBudget(math.inf if amount is None else amount, measure)
+
+
 # -- small members
 # --------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,8 @@ A column of a CSV file contains numbers if every cell that is not empty is writt
 without leading zeros; otherwise it contains texts. An empty cell is a missing value: None among
 texts and NaN among numbers.
 
-`read_table` reads a whole file, a `TableStream` some people at a time. The latter reads the file
-twice, because the type of a column is known only after its last cell, and every part has the type
-of the whole column.
+A `TableStream` reads some people at a time, and `read_table` puts its parts together. The file is
+read twice, because the type of a column is known only after its last cell.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import csv
 import io
 import os
 import re
-import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -27,7 +25,7 @@ from numpy.typing import NDArray
 from discreet.checks import brief, nearest
 from discreet.errors import FileError
 from discreet.files.parquet import query
-from discreet.storage.texts import open_packed, read_text
+from discreet.storage.texts import open_packed
 from discreet.storage.writing import PathLike, shown_path
 
 TABLES = (".csv", ".csv.gz", ".parquet")
@@ -36,7 +34,6 @@ TABLES = (".csv", ".csv.gz", ".parquet")
 TOGETHER = 1 << 16
 """Number of people in a part of a stream."""
 
-_LARGEST = 1 << 31  # most bytes of a file that is read as a whole, after unpacking
 _LONGEST = 1 << 24  # most characters of a line
 _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)?(\.[0-9]*)?([eE][+-]?[0-9]+)?", re.ASCII)
 
@@ -46,20 +43,17 @@ def is_table(path: PathLike) -> bool:
     return os.fspath(path).lower().endswith(TABLES)
 
 
-def read_table(
-    path: PathLike, names: Sequence[str] | None = None, *, texts: Collection[str] = ()
-) -> dict[str, NDArray[Any]]:
-    """Return columns of a CSV or Parquet file by name; all of them, or the named ones. texts:
-    columns of CSV that are read as texts even if they contain numbers.
-
-    Raises FileError, naming the line, if the file is not such a table or lacks a column.
+def read_table(path: PathLike) -> dict[str, NDArray[Any]]:
+    """Return all columns of a CSV or Parquet file by name. Raises FileError, naming the line, if
+    the file is not such a table.
     """
-    return _read_parquet(path, names) if _is_parquet(path) else _read_csv(path, names, texts)
+    parts = list(TableStream(path).parts())
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 class TableStream:
-    """Columns of a CSV or Parquet file, some people at a time, with the types that `read_table`
-    gives them.
+    """Columns of a CSV or Parquet file, some people at a time. Every part has the type of the whole
+    column.
 
     header   the names of all columns
     people   the number of people; the file is read once to count them at first access
@@ -68,8 +62,8 @@ class TableStream:
     def __init__(
         self, path: PathLike, names: Collection[str] | None = None, *, texts: Collection[str] = ()
     ) -> None:
-        """names: the columns to read if they exist; default: all. Raises FileError as `read_table`
-        does.
+        """names: the columns to read if they exist; default: all. texts: columns of CSV that are
+        read as texts even if they contain numbers. Raises FileError.
         """
         self.path = path
         self.texts = texts
@@ -106,7 +100,7 @@ class TableStream:
                 for name, count in zip(self.names, there, strict=True)
             }
         else:
-            for part in _cells(_lines(self.path), self.names, shown, TOGETHER):
+            for part in _cells(_lines(self.path), self.names, shown):
                 people += len(next(iter(part.values()), ()))
                 for name, cells in part.items():
                     kinds[name] = _common_kind(
@@ -121,7 +115,7 @@ class TableStream:
         people, kinds = self._people_and_kinds
         shown = shown_path(self.path)
         if not _is_parquet(self.path):
-            for cells in _cells(_lines(self.path), self.names, shown, TOGETHER):
+            for cells in _cells(_lines(self.path), self.names, shown):
                 yield {name: _of_kind(each, kinds[name], shown) for name, each in cells.items()}
             return
         wanted = ", ".join(map(_quote, self.names))
@@ -201,30 +195,14 @@ def _of_kind(cells: list[str], kind: str, shown: str) -> NDArray[Any]:
     return numbers.astype(np.int64) if kind == "whole numbers" else numbers
 
 
-def _read_csv(
-    path: PathLike, names: Sequence[str] | None, texts: Collection[str]
-) -> dict[str, NDArray[Any]]:
-    shown = shown_path(path)
-    text = io.StringIO(read_text(path, _LARGEST).removeprefix("\ufeff"), newline="")
-    columns = next(_cells(text, names, shown, sys.maxsize), {})
-    if not columns:
-        raise FileError(f"{shown} has no people; give a header and a line for each person")
-    return {
-        name: _of_kind(cells, "texts" if name in texts else _kind(cells), shown)
-        for name, cells in columns.items()
-    }
-
-
-def _cells(
-    text: Iterable[str], names: Sequence[str] | None, shown: str, most: int
-) -> Iterator[dict[str, list[str]]]:
-    """Yield the cells of these columns (None: of all columns), of at most `most` people at a time;
-    nothing for a table without people.
+def _cells(text: Iterable[str], names: Sequence[str], shown: str) -> Iterator[dict[str, list[str]]]:
+    """Yield the cells of these columns, of at most `TOGETHER` people at a time; nothing for a table
+    without people.
     """
     lines = csv.reader(text, strict=True)
     try:
         header = _read_header(lines, shown)
-        places = _places(header, header if names is None else names, shown)
+        places = _places(header, names, shown)
         columns: dict[str, list[str]] = {name: [] for name in places}
         pairs = [(columns[name], place) for name, place in places.items()]
         people = 0
@@ -240,7 +218,7 @@ def _cells(
             for column, place in pairs:
                 column.append(row[place])
             people += 1
-            if people % most == 0:
+            if people % TOGETHER == 0:
                 yield columns
                 columns = {name: [] for name in places}
                 pairs = [(columns[name], place) for name, place in places.items()]
@@ -256,16 +234,6 @@ def _texts(cells: list[str]) -> NDArray[Any]:
     texts = np.empty(len(cells), dtype=object)
     texts[:] = [cell or None for cell in cells]
     return texts
-
-
-def _read_parquet(path: PathLike, names: Sequence[str] | None) -> dict[str, NDArray[Any]]:
-    shown = shown_path(path)
-    table = query(path, "SELECT * FROM rows").fetchnumpy()
-    header = list(table)
-    places = _places(header, header if names is None else names, shown)
-    if not places or not len(table[header[0]]):
-        raise FileError(f"{shown} has no people; give a row for each person")
-    return {name: _fill_missing(table[name], np.ma.isMaskedArray(table[name])) for name in places}
 
 
 def _quote(name: str) -> str:

@@ -17,7 +17,7 @@ from discreet.showing import numerals
 from discreet.showing.data import records_csv
 from discreet.showing.figures import pdf_writer, svg_files
 from discreet.showing.page import document, html
-from discreet.showing.values import Facts, Folded, Section, Sentences, Table
+from discreet.showing.values import Facts, Section, Sentences, Table
 
 NAMES = (
     "index.html",
@@ -156,10 +156,10 @@ def _sensors(count: int) -> str:
     return "one sensor" if count == 1 else f"{count} sensors"
 
 
-def _fold_table(title: str, records: Sequence[dict[str, Any]]) -> Folded:
+def _fold_table(title: str, records: Sequence[dict[str, Any]]) -> Table:
     """A table that can be opened, with nine digits."""
     lines = [[_cell(value) for value in record.values()] for record in records]
-    return Folded(Table(title, tuple(records[0]), lines))
+    return Table(title, tuple(records[0]), lines, folded=True)
 
 
 def _cell(value: Any) -> str:

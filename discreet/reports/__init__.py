@@ -5,7 +5,7 @@ measurements, study/, compare, crosscheck/   measuring: one row for every attemp
                                              come from
 curve                                        the privacy–utility curve of one problem
 statistics/, advice/                         what rows say
-pictures, tables, card                       which figures, tables and facts say it
+pictures, tables, card, sections             which figures, tables and facts say it
 wording, notation                            words
 second_opinion, asv_results                  what `verify` says of an answer; results over commits
 html/, published, outputs                    pages and files

@@ -28,7 +28,7 @@ from discreet.reports.measurements import group_by
 from discreet.showing import numerals
 from discreet.showing.data import chosen, records_csv
 from discreet.showing.figures import Figure, Series
-from discreet.showing.values import Section
+from discreet.showing.values import OneOf, Part, Section, Table
 from discreet.storage.texts import read_text
 
 _Outcome = Literal["measured", "skipped", "failed"]
@@ -73,7 +73,7 @@ class AsvRecord:
         their own names.
         """
         suite = self.benchmark.split(".")[-2] if "." in self.benchmark else self.benchmark
-        # These say nothing beside the benchmark's own name.
+        # These add nothing to the benchmark's own name.
         for ending in ("Steps", "Answers", "Lowering", "Judging", "Memory"):
             suite = suite.removesuffix(ending)
         who = [value for name, value in self.parameters if name == "backend"]
@@ -141,21 +141,20 @@ def _records(path: Path, about: dict[str, Any]) -> Iterator[AsvRecord]:
                 value, low, high = (
                     math.nan if number is None else float(number) for number in numbers
                 )
-                outcome: _Outcome = (
-                    "failed"
-                    if numbers[0] is None
-                    else "skipped"
-                    if math.isnan(value)
-                    else "measured"
-                )
                 yield AsvRecord(
-                    name, parameters, str(held["commit_hash"]), date, path.parent.name, outcome,
-                    value, low, high, str(known.get("unit", "")),
+                    name, parameters, str(held["commit_hash"]), date, path.parent.name,
+                    _outcome(numbers[0]), value, low, high, str(known.get("unit", "")),
                 )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, OSError) as error:
         raise FileError(
             f"{path} is damaged ({type(error).__name__}: {error}); remove it and run asv run again"
         ) from None
+
+
+def _outcome(number: float | None) -> _Outcome:
+    if number is None:
+        return "failed"
+    return "skipped" if math.isnan(number) else "measured"
 
 
 def _points(
@@ -228,21 +227,47 @@ def commits_figure(records: Sequence[AsvRecord]) -> Figure:
     )
 
 
-def commits_section(records: Sequence[AsvRecord]) -> Section:
-    """Return the figure and a sentence on its values; the section is empty without records."""
+def commits_section(records: Sequence[AsvRecord]) -> dict[str, list[Part]]:
+    """Return the section `commits` of a report: the figure, a sentence on its values, and for each
+    benchmark a table of them. Nothing without records.
+    """
+    if not records:
+        return {}
     days = sorted({record.date[:10] for record in records})
-    if not days:
-        return Section("Over commits", [])
     commits = len({record.commit for record in records})
     machines = ", ".join(sorted({record.machine for record in records}))
     when = " … ".join(dict.fromkeys((days[0], days[-1])))
-    figure = commits_figure(records)
     measured = "one commit only" if commits == 1 else f"{commits} commits"
-    said = (
-        f"asv measured {measured} ({when}) on {machines}; [commits.csv](commits.csv) holds its "
-        "values."
-    )
-    return Section("Over commits", [figure if figure.series else None, said])
+    benchmarks = group_by(records, lambda each: each.benchmark)
+    names = sorted(benchmarks, key=lambda name: (".time_solve" not in name, name))
+    tables = [Section(name, _over_commits(benchmarks[name])) for name in names]
+    said = f"asv measured {measured} ({when}) on {machines}."
+    return {"commits": [said, commits_figure(records), OneOf("asv", "Benchmark", tables)]}
+
+
+def _over_commits(own: Sequence[AsvRecord]) -> list[Part]:
+    """Return the values of one benchmark: a line for each point of its grid that was not skipped on
+    every commit.
+    """
+    commits = list(dict.fromkeys(each.commit for each in sorted(own, key=lambda each: each.date)))
+    points = group_by(own, lambda each: (each.place or "no parameters", each.machine))
+    lines = []
+    for point in sorted(points, key=lambda point: _natural(point[0])):
+        words = {each.commit: _value_words(each) for each in points[point]}
+        if {*words.values()} != {"skipped"}:
+            lines.append((*point, *(words.get(commit, numerals.NOTHING) for commit in commits)))
+    heads = ("parameters", "machine", *(commit[:8] for commit in commits))
+    unit = f" ({own[0].unit})" if own[0].unit else ""
+    skipped = len(points) - len(lines)
+    return [
+        Table(f"{own[0].benchmark}{unit}", heads, lines, heads[2:], folded=True),
+        f"Points of the grid that were skipped on every commit: {skipped}." if skipped else "",
+    ]
+
+
+def _value_words(record: AsvRecord) -> str:
+    measured = record.outcome == "measured"
+    return str(numerals.in_words(record.value)) if measured else record.outcome
 
 
 def commits_csv(records: Sequence[AsvRecord]) -> str:

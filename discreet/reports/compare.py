@@ -189,13 +189,9 @@ class Comparison:
             return numerals.span(sum(each.seconds for each in own))
 
         asked = len(self.cases)
-        where = (
-            f"{first.solved} of {asked} problems"
-            if first.solved < asked
-            else f"all {asked} problems"
-            if asked > 1
-            else "the problem"
-        )
+        where = f"{first.solved} of {asked} problems"
+        if first.solved == asked:
+            where = f"all {asked} problems" if asked > 1 else "the problem"
         together = " together" if first.solved > 1 else ""
         also = ""
         if others and others[0].solved == first.solved:

@@ -267,7 +267,46 @@ class Frontier:
         """Plot the curve between its envelopes, the solved points, and the error of the Bayes
         rule.
         """
-        return curve_figure(self)
+        unit = f" {self.unit}".rstrip()
+        envelope = self.envelope
+        horizon = f"{numerals.number(envelope.horizon, 4)}{unit}"
+        grid = curve_grid(self)
+        bayes_error = self.bayes_error_probability
+        upper = envelope.upper(grid)
+        lower = envelope.lower(grid)
+        solved = _solved_budgets(self)
+        x = tuple(grid.tolist())
+        high = tuple(upper.tolist())
+        at = envelope.upper(solved)
+        hints = tuple(
+            f"budget {numerals.number(float(budget), 4)}{unit}: error probability "
+            f"{numerals.bracket(float(low), float(high))}"
+            for budget, low, high in zip(solved, envelope.lower(solved), at, strict=True)
+        )
+        perfect = numerals.number(float(at[0] if solved.size else upper[0]), 4)
+        free = numerals.number(float(upper[-1]), 4)
+        points = (tuple(solved.tolist()), tuple(at.tolist()))
+        return Figure(
+            name="frontier",
+            title=f"Privacy and utility: {self.problem or 'problem'}",
+            subtitle=f"{len(self.rows)} points; certified within "
+            f"{numerals.number(100 * self.width, 2)} % of its height",
+            x_label=self.axis,
+            y_label="error probability",
+            series=(
+                Series("between the envelopes", x, high, "line", 0, tuple(lower.tolist()), high),
+                Series("solved", *points, "points", 0, hints=hints),
+                Series(
+                    "the Bayes rule, no privacy",
+                    (0.0, envelope.horizon),
+                    (bayes_error, bayes_error),
+                    "line",
+                    5,
+                ),
+            ),
+            description=f"The best error probability falls from {perfect} at budget 0 to {free} at "
+            f"{horizon}; {self.axis}.",
+        )
 
     def _repr_html_(self) -> str:
         error = numerals.bracket(float(self.lower(0.0)), float(self.upper(0.0)))
@@ -288,7 +327,7 @@ class Frontier:
         badge = (
             Toned("certified", GOOD) if self.certified and self.reached else Toned("open", UNSURE)
         )
-        return card("Curve", self.problem, Facts("", facts), curve_figure(self), badge=badge)
+        return card("Curve", self.problem, Facts("", facts), self.plot(), badge=badge)
 
     def __repr__(self) -> str:
         return (
@@ -435,53 +474,6 @@ class _CurveSearch:
             return right / _TOWARDS_ZERO
         margin = _FROM_THE_END * (right - left)
         return min(max(budget, left + margin), right - margin)
-
-
-# -- pictures
-# --------------------------------------------------------------------------------------------------
-
-
-def curve_figure(curve: Frontier) -> Figure:
-    """Draw the curve over budgets from 0 to I_MAP, with the solved points."""
-    unit = f" {curve.unit}".rstrip()
-    envelope = curve.envelope
-    grid = curve_grid(curve)
-    bayes_error = curve.bayes_error_probability
-    upper = envelope.upper(grid)
-    lower = envelope.lower(grid)
-    solved = _solved_budgets(curve)
-    x = tuple(grid.tolist())
-    high = tuple(upper.tolist())
-    at = envelope.upper(solved)
-    hints = tuple(
-        f"budget {numerals.number(float(budget), 4)}{unit}: error probability "
-        f"{numerals.bracket(float(low), float(high))}"
-        for budget, low, high in zip(solved, envelope.lower(solved), at, strict=True)
-    )
-    perfect = float(at[0]) if solved.size else float(upper[0])
-    free = float(upper[-1])
-    return Figure(
-        name="frontier",
-        title=f"Privacy and utility: {curve.problem or 'problem'}",
-        subtitle=f"{len(curve.rows)} points; certified within "
-        f"{numerals.number(100 * curve.width, 2)} % of its height",
-        x_label=curve.axis,
-        y_label="error probability",
-        series=(
-            Series("between the envelopes", x, high, "line", 0, tuple(lower.tolist()), high),
-            Series("solved", tuple(solved.tolist()), tuple(at.tolist()), "points", 0, hints=hints),
-            Series(
-                "the Bayes rule, no privacy",
-                (0.0, envelope.horizon),
-                (bayes_error, bayes_error),
-                "line",
-                5,
-            ),
-        ),
-        description=f"The best error probability falls from {numerals.number(perfect, 4)} at "
-        f"budget 0 to {numerals.number(free, 4)} at {numerals.number(envelope.horizon, 4)}{unit}; "
-        f"{curve.axis}.",
-    )
 
 
 def curve_grid(curve: Frontier) -> Array:

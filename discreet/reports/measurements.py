@@ -390,7 +390,9 @@ def landmarks(problem: Problem) -> dict[str, Any]:
 # -- records: what a file holds
 # ------------------------------------------------------------------------------------------
 
-_HINTS = get_type_hints(Measurement)
+KINDS = get_type_hints(Measurement)
+"""Column -> the type of its values."""
+
 _LARGEST_FILE = 1 << 27  # bytes, unpacked
 COLUMNS = tuple(each.name for each in fields(Measurement))
 
@@ -421,11 +423,11 @@ def from_record(record: Mapping[str, Any], where: str) -> Measurement:
         text = record.get(each.name)
         if text in (None, ""):
             undefined = {float: -math.inf if each.name == "lower" else math.inf, str: ""}
-            if _HINTS[each.name] in undefined:
-                values[each.name] = undefined[_HINTS[each.name]]
+            if KINDS[each.name] in undefined:
+                values[each.name] = undefined[KINDS[each.name]]
             continue
         try:
-            values[each.name] = _READ[_HINTS[each.name]](text)
+            values[each.name] = _READ[KINDS[each.name]](text)
         except (ValueError, TypeError, OverflowError, RecursionError):
             raise FileError(
                 f"{where}: column {each.name} holds {brief(text)}, which is not its kind of value"

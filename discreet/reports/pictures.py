@@ -104,13 +104,9 @@ def perfect_figure(rows: Sequence[Measurement], *, counted: bool = True) -> Figu
     for number, row in enumerate(rows):
         share = row.own_private_within
         if has_weight(row) and row.regime == "perfect" and math.isfinite(share):
-            kind = (
-                "not private"
-                if row.violated
-                else "within a tolerance"
-                if share > 0.0
-                else "exactly private"
-            )
+            kind = "within a tolerance" if share > 0.0 else "exactly private"
+            if row.violated:
+                kind = "not private"
             marks.append(_Mark(number, row, share, kind, wording.excess(row)))
     figure = Figure(
         "perfect",
@@ -262,7 +258,7 @@ def sweep_figure(sweep: SizeSweep, tone: Mapping[str, int]) -> Figure:
         if each.label
     )
     return Figure(
-        "time",
+        f"time-{sweep.size}",
         f"Time against {words}",
         f"{sweep.entry}, {sweep.budget}, certified to a gap of {numerals.scientific(sweep.gap)}; "
         "broad pale lines are fits",

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from discreet.backends.contract import Kind, Regime
 from discreet.backends.solution import Solution, Status
 from discreet.checks import at_most, format_value
 from discreet.measures.registry import measure_of
-from discreet.problems.constraint import LeakageBudget, label_constraints
+from discreet.problems.constraint import label_constraints
 from discreet.reports import wording
 from discreet.reports.measurements import Measurement
-from discreet.reports.statistics.agreement import summarise
 from discreet.reports.statistics.numbers import TABLES
 from discreet.reports.statistics.ranking import ranking
 from discreet.reports.statistics.trials import trials
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from discreet.reports.advice.prediction import Prospect
     from discreet.reports.compare import Comparison
     from discreet.reports.curve import Frontier, FrontierPoint
+    from discreet.reports.statistics.agreement import Pair
     from discreet.verification import Verification
 
 _STATES = {"available": GOOD, "absent": UNSURE, "broken": BAD}
@@ -208,13 +207,13 @@ def verification_facts(title: str, verification: Verification) -> Facts:
     lines = []
     labels = label_constraints(" {}", verification.terms)
     for number, term in zip(labels, verification.terms, strict=True):
-        measure = measure_of(term.measure)
+        unit = measure_of(term.measure).unit
         lines += [
-            (f"asked for{number}", wording.budget(LeakageBudget(term.budget, measure))),
+            (f"asked for{number}", wording.verified_budget(term)),
             (f"budget{number}", _KEPT[term.budget_kept]),
             (
                 f"leakage{number}",
-                (f"in [{term.leakage[0]!r}, {term.leakage[1]!r}] {measure.unit}").rstrip(),
+                (f"in [{term.leakage[0]!r}, {term.leakage[1]!r}] {unit}").rstrip(),
             ),
         ]
     deviation = numerals.number(float(at_most(verification.deviation[1], 6)), 6)
@@ -336,8 +335,7 @@ def case_tables(comparison: Comparison) -> list[Table]:
 def ranking_table(comparison: Comparison) -> Table:
     """Return the ranking of a report: which configuration to use."""
     records = [rank.record for rank in ranking(trials(comparison.rows))]
-    table = Table.of("Backends", TABLES["ranking"], records)
-    return replace(table, numbers=table.heads[1:])
+    return Table.of("Backends", TABLES["ranking"], records)
 
 
 def uncertified_table(comparison: Comparison) -> Table:
@@ -351,14 +349,11 @@ def uncertified_table(comparison: Comparison) -> Table:
     return Table("Answers that are not certified", heads, lines, heads[2:4])
 
 
-def agreement_table(comparison: Comparison) -> Table:
+def agreement_table(names: Sequence[str], agreed: Iterable[Pair]) -> Table:
     """On how many common cases two brackets overlap, and their largest
     |difference|.
     """
-    names = comparison.labels
-    pairs = {
-        frozenset((pair.first, pair.second)): pair for pair in summarise(comparison.agreements)
-    }
+    pairs = {frozenset((pair.first, pair.second)): pair for pair in agreed}
 
     def cell(one: str, other: str) -> str:
         pair = pairs.get(frozenset((one, other)))

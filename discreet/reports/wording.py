@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from discreet.backends.contract import AnyProblem, Capabilities
     from discreet.problems.problem import Problem
     from discreet.reports.measurements import Measurement
+    from discreet.verification import TermVerification
 
 SUBMITTED = (
     "submitted as files; the answers are judged and verified here, the times are as their "
@@ -83,6 +84,11 @@ def budget(limit: LeakageBudget) -> str:
     if limit.measure == MUTUAL_INFORMATION:
         return f"budget {numerals.information(limit.amount)}"
     return f"budget {limit}"
+
+
+def verified_budget(term: TermVerification) -> str:
+    """Describe the budget of a constraint that was verified."""
+    return budget(LeakageBudget(term.budget, measure_of(term.measure)))
 
 
 def measures(able: Capabilities) -> str:
@@ -175,13 +181,6 @@ def limitations_section(lines: Sequence[str]) -> Section:
     """Return the section that ends every page of results: what the page does not show."""
     return Section("Limitations", [Sentences([*lines, KNOWN])])
 
-
-RANKING = (
-    "A task is solved if the judge certified the requested gap within the budget. A wrong claim is "
-    "success claimed for a task that was not solved. Seconds ÷ best is the geometric mean, over "
-    "the tasks that a backend solved, of its seconds divided by those of the fastest backend. The "
-    "last columns count the tasks solved in each class of problems."
-)
 
 STUDY_LIMITATIONS = (
     TIMES,

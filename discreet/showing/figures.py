@@ -108,6 +108,9 @@ class Figure:
         with replacing(path, overwrite=True) as stream:
             stream.write(content)
 
+    def __bool__(self) -> bool:
+        return bool(self.series)
+
     def __repr__(self) -> str:
         return f"Figure({self.title!r}, {len(self.series)} series)"
 
@@ -160,7 +163,7 @@ def pdf_writer() -> Callable[[Figure], bytes]:
 
 def svg_files(figures: Iterable[Figure]) -> dict[str, str | bytes]:
     """NAME.svg and its text for each figure that shows anything."""
-    return {f"{figure.name}.svg": standalone(figure) for figure in figures if figure.series}
+    return {f"{figure.name}.svg": standalone(figure) for figure in figures if figure}
 
 
 def extent(values: Iterable[float], log: bool, *, padded: bool) -> Range:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from discreet.showing.figures import Figure
-from discreet.showing.values import Facts, Folded, Part, Section, Sentences, Table
+from discreet.showing.values import Facts, OneOf, Part, Section, Sentences, Table
 
 
 def markdown(parts: Iterable[Part | None], *, level: int = 1, stem: str = "") -> str:
@@ -13,7 +13,8 @@ def markdown(parts: Iterable[Part | None], *, level: int = 1, stem: str = "") ->
 
     Texts and sentences are Markdown already. Cells of tables and words of facts are escaped.
     """
-    return "\n\n".join(_part(each, level, stem) for each in parts if each)
+    shown = (_part(each, level, stem) for each in parts if each)
+    return "\n\n".join(filter(None, shown))
 
 
 def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -27,8 +28,10 @@ def _part(part: Part, level: int, stem: str) -> str:
         case Section(title, parts):
             body = markdown(parts, level=level + 1, stem=stem)
             return f"{'#' * level} {title}\n\n{body}"
-        case Folded(inner):
-            return _part(inner, level, stem)
+        case OneOf():
+            return markdown(part.sections[0].parts, level=level, stem=stem)
+        case Table(folded=True):
+            return ""
         case Table(title):
             words = [f"{title}:" * bool(title), table(part.heads, part.lines), part.caption]
             return "\n\n".join(filter(None, words))

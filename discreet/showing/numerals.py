@@ -86,27 +86,16 @@ def _plain(words: str) -> str:
 
 
 def seconds(value: float) -> str:
-    """At most three significant digits, down to milliseconds; a dash for 0, the time of a step that
-    was not reached.
-    """
-    if value == 0.0:
-        return NOTHING
-    if value >= 99.95:
-        return f"{value:.0f}"
-    if value >= 9.995:
-        return f"{value:.1f}"
-    return f"{value:.2f}" if value >= 0.9995 else f"{value:.3f}"
+    """Three significant digits; a dash for 0, the time of a step that was not reached."""
+    return NOTHING if value == 0.0 else number(value, 3)
 
 
 def span(seconds: float) -> str:
     """Seconds with two or three figures, down to microseconds."""
     for factor, unit in ((1.0, "s"), (1e3, "ms")):
-        if seconds * factor >= 0.995:
-            return (
-                f"{seconds * factor:.2g} {unit}"
-                if seconds * factor < 99.5
-                else f"{seconds * factor:.0f} {unit}"
-            )
+        amount = seconds * factor
+        if amount >= 0.995:
+            return f"{amount:.2g} {unit}" if amount < 99.5 else f"{amount:.0f} {unit}"
     return f"{seconds * 1e6:.0f} µs"
 
 

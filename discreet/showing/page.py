@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
@@ -17,7 +17,7 @@ from discreet.problems.provenance import version_of
 from discreet.showing.figures import Figure
 from discreet.showing.plane import DARK, LIGHT
 from discreet.showing.svg import LOOK_STYLE, svg
-from discreet.showing.values import Facts, Folded, Part, Section, Sentences, Table
+from discreet.showing.values import Facts, OneOf, Part, Section, Sentences, Table, Toned
 
 MARK = "made by discreet report"
 """The mark at the top of a page."""
@@ -72,19 +72,19 @@ def document(
     return text
 
 
-def html(parts: Iterable[Part | None]) -> str:
-    """The parts one below the other."""
-    return "".join(_part(each) for each in parts if each)
+def html(parts: Iterable[Part | None], draw: Callable[[Figure], str] | None = None) -> str:
+    """The parts one below the other.
+
+    draw   writes a figure; by default as a drawing that does not change
+    """
+    return "".join(_part(each, draw or _drawing) for each in parts if each)
 
 
 def table(value: Table) -> str:
     """A table that scrolls if it is too wide; the first cell of a line is its heading."""
-    styles = [
-        ' class="text"' if value.numbers and name not in value.numbers else ""
-        for name in value.heads
-    ]
+    styles = ["text" if value.numbers and name not in value.numbers else "" for name in value.heads]
     head = "".join(
-        f'<th scope="col"{style}>{escape(words)}</th>'
+        f'<th scope="col"{_style(style)}>{escape(words)}</th>'
         for words, style in zip(value.heads, styles, strict=True)
     )
     body = "".join(
@@ -101,8 +101,16 @@ def table(value: Table) -> str:
 
 def _cells(words: Sequence[str], styles: Sequence[str]) -> str:
     return "".join(
-        f"<td{style}>{escape(cell)}</td>" for cell, style in zip(words, styles, strict=True)
+        f"<td{_style(style, cell)}>{escape(cell)}</td>"
+        for cell, style in zip(words, styles, strict=True)
     )
+
+
+def _style(style: str, words: str = "") -> str:
+    """The classes of an element: a style if there is one, and the tone of its words."""
+    tone = words.tone if isinstance(words, Toned) else ""
+    classes = " ".join(filter(None, (style, tone)))
+    return f' class="{classes}"' if classes else ""
 
 
 def _breakable(words: str) -> str:
@@ -115,28 +123,33 @@ def cards(facts: Facts) -> str:
     return _facts(facts, "cards")
 
 
-def _part(part: Part) -> str:
+def _part(part: Part, draw: Callable[[Figure], str]) -> str:
     match part:
         case Section(title, parts):
             name = re.sub(r"\W+", "-", title.lower())
-            return f'<section><h2 id="{name}">{escape(title)}</h2>{html(parts)}</section>'
-        case Folded(inner):
-            summary = f"<summary>{escape(inner.title)}</summary>"
-            return f"<details>{summary}{table(inner)}</details>"
+            return f'<section><h2 id="{name}">{escape(title)}</h2>{html(parts, draw)}</section>'
+        case OneOf():
+            return html(part.sections[0].parts, draw)
+        case Table(title, folded=True):
+            return f"<details><summary>{escape(title)}</summary>{table(part)}</details>"
         case Table(title):
             heading = f"<h3>{escape(title)}</h3>" * bool(title)
             return f"{heading}{_aside(part.caption)}{table(part)}"
         case Facts():
             return _facts(part, "facts")
-        case Figure(_, title, subtitle):
-            words = f"<strong>{escape(title)}</strong><span>{escape(subtitle)}</span>"
-            drawing = svg(part, titled=False)
-            return f"<figure><figcaption>{words}</figcaption>{drawing}</figure>{_aside(part.description)}"
+        case Figure():
+            return draw(part)
         case Sentences(lines):
             items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-            return f'<ul class="verdict">{items}</ul>' * bool(items)
+            return f'<ul class="verdict">{items}</ul>'
         case _:
             return _aside(part)
+
+
+def _drawing(figure: Figure) -> str:
+    words = f"<strong>{escape(figure.title)}</strong><span>{escape(figure.subtitle)}</span>"
+    drawing = svg(figure, titled=False)
+    return f"<figure><figcaption>{words}</figcaption>{drawing}</figure>{_aside(figure.description)}"
 
 
 def _aside(words: str) -> str:
@@ -144,8 +157,10 @@ def _aside(words: str) -> str:
 
 
 def _facts(facts: Facts, style: str) -> str:
-    pairs = ((escape(name), escape(words)) for name, words in facts.lines)
-    lines = "".join(f"<div><dt>{name}</dt><dd>{words}</dd></div>" for name, words in pairs)
+    lines = "".join(
+        f"<div{_style('', words)}><dt>{escape(name)}</dt><dd>{escape(words)}</dd></div>"
+        for name, words in facts.lines
+    )
     return f'<dl class="{style}">{lines}</dl>'
 
 

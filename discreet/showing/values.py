@@ -38,6 +38,9 @@ class Facts:
     title: str
     lines: Sequence[tuple[str, str]]
 
+    def __bool__(self) -> bool:
+        return bool(self.lines)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -46,6 +49,7 @@ class Table:
     numbers   headings of the columns of numbers, which are aligned to the right and never folded
     spare     headings of the columns that may be left out where there is no room, least important
               first
+    folded    the reader opens the table; a medium that cannot fold leaves it out
     """
 
     title: str
@@ -54,18 +58,27 @@ class Table:
     numbers: Collection[str] = ()
     spare: Sequence[str] = ()
     caption: str = ""
+    folded: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.lines)
 
     @classmethod
     def of(
         cls, title: str, columns: Mapping[str, str], records: Iterable[Mapping[str, Any]]
     ) -> Table:
         """The table of records of plain values; `columns` maps each heading to the key of its
-        values.
+        values. A column of numbers is one without a cell that begins with a letter.
         """
         lines = [
             [str(numerals.in_words(record[key])) for key in columns.values()] for record in records
         ]
-        return cls(title, tuple(columns), lines)
+        numbers = [
+            head
+            for k, head in enumerate(columns)
+            if not any(line[k][:1].isalpha() for line in lines)
+        ]
+        return cls(title, tuple(columns), lines, numbers)
 
 
 @dataclass(frozen=True)
@@ -74,12 +87,8 @@ class Sentences:
 
     lines: Sequence[str]
 
-
-@dataclass(frozen=True)
-class Folded:
-    """A table that the reader opens, where the medium can fold."""
-
-    table: Table
+    def __bool__(self) -> bool:
+        return bool(self.lines)
 
 
 @dataclass(frozen=True)
@@ -95,14 +104,32 @@ class Section:
         return any(self.parts)
 
     def figures(self) -> Iterator[Figure]:
-        """The figures anywhere in the section."""
+        """The figures anywhere in the section, of a choice those of its first section."""
         for part in self.parts:
             match part:
                 case Section():
                     yield from part.figures()
-                case Figure():
+                case OneOf() if part:
+                    yield from part.sections[0].figures()
+                case Figure() if part:
                     yield part
 
 
-Part: TypeAlias = "str | Facts | Table | Sentences | Figure | Folded | Section"
+@dataclass(frozen=True)
+class OneOf:
+    """Sections of which the reader chooses one; a medium without a choice shows the first.
+
+    name    of the choice, in addresses
+    label   what is chosen
+    """
+
+    name: str
+    label: str
+    sections: Sequence[Section]
+
+    def __bool__(self) -> bool:
+        return bool(self.sections)
+
+
+Part: TypeAlias = "str | Facts | Table | Sentences | Figure | OneOf | Section"
 """A part of a page; a text is one paragraph or several."""

@@ -130,13 +130,8 @@ def _is_there(target: Path) -> bool:
     except FileNotFoundError:
         return False
     if not stat.S_ISREG(mode):
-        kind = (
-            "a folder"
-            if stat.S_ISDIR(mode)
-            else "a link"
-            if stat.S_ISLNK(mode)
-            else "a device or pipe"
-        )
+        kinds = {stat.S_IFDIR: "a folder", stat.S_IFLNK: "a link"}
+        kind = kinds.get(stat.S_IFMT(mode), "a device or pipe")
         raise FileError(
             f"{target} is {kind} and cannot be written as a file; choose another "
             "place for the output"

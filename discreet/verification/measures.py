@@ -126,7 +126,9 @@ def leakage(
                 # Python compares fractions and doubles exactly.
                 inside = math.isinf(budget) or amount <= budget
                 return (outward(amount) if amount < math.inf else (math.inf, math.inf)), inside
-            kept = True if amount <= arb(budget) else False if amount > arb(budget) else None
+            kept: bool | None = amount <= arb(budget)
+            if not kept and not amount > arb(budget):
+                kept = None
             interval = max(0.0, outward(end(amount.lower()))[0]), outward(end(amount.upper()))[1]
         if kept is not None and amount.rel_accuracy_bits() > 60:
             break

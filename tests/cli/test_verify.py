@@ -84,3 +84,39 @@ def test_without_python_flint_it_says_what_to_install(folder, monkeypatch):
     said = refused(f"verify {folder / 'model.npz'} {folder / 'answer.npz'}")
     assert 'pip install "discreet[verify]"' in said
     assert 'in a checkout pip install ".[verify]"' in said
+
+
+def test_a_budget_other_than_the_one_that_the_solution_states_is_named(folder):
+    model = str(folder / "model.npz")
+    private = str(folder / "private.npz")
+    for flags in ([], ["--json"]):
+        said = done(f"verify {model} {private}", *flags).stderr
+        assert "0.005 nats" in said
+        assert "private.npz" in said
+        assert "perfect privacy" in said
+    tighter = done(f"verify {model} {private} --leakage 1e-3").stderr
+    assert "0.001 nats" in tighter
+    other = done(f"verify {model} {private} --leakage 1 --measure max-lift").stderr
+    assert "max-lift" in other
+
+
+def test_the_stated_budget_is_not_named_where_it_is_the_one_that_is_checked(folder):
+    model = str(folder / "model.npz")
+    assert not done(f"verify {model} {folder / 'answer.npz'}").stderr
+    assert not done(f"verify {model} {folder / 'private.npz'} --perfect").stderr
+    one = ds.load_problem(folder / "model.npz")
+    secrets = [ds.Constraint(one.p_xz, 0.01), ds.Constraint(one.p_xz, 0.05, "total-variation")]
+    both = ds.Problem(loss=one.loss, constraints=secrets)
+    ds.save_problem(folder / "both.npz", both)
+    ds.solve(both, "tilt").save(str(folder / "of-both.npz"))
+    assert not done(f"verify {folder / 'both.npz'} {folder / 'of-both.npz'}").stderr
+
+
+@pytest.mark.parametrize(
+    "metadata", ["none", "[]", "{}", '{"budget_nats": "x"}', '{"measure": 3}', '{"constraints": 7}']
+)
+def test_a_solution_of_another_program_need_not_state_a_budget(folder, metadata):
+    problem = ds.load_problem(folder / "model.npz")
+    estimator = ds.solve(problem, "tilt").estimator
+    np.savez(folder / "foreign.npz", estimator=estimator, metadata=np.array(metadata))
+    assert not done(f"verify {folder / 'model.npz'} {folder / 'foreign.npz'}").stderr

@@ -209,7 +209,7 @@ def test_numbers_in_words():
     assert numerals.scientific(math.inf) == "–"
     assert [numerals.seconds(v) for v in (0.0, 0.0123, 1.234, 12.34, 123.4)] == [
         "–",
-        "0.012",
+        "0.0123",
         "1.23",
         "12.3",
         "123",

@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from refusals import raises_input_error
 
 import discreet as ds
-from discreet.reports.curve import curve_figure, curve_grid
+from discreet.reports.curve import curve_grid
 from discreet.showing.figures import Figure, Series, extent, ticks
+from discreet.showing.markdown import markdown
+from discreet.showing.page import html
 from discreet.showing.plane import DARK, LIGHT, WIDTH, Words, draw_figure
 from discreet.showing.svg import LOOK_STYLE, standalone, svg
+from discreet.showing.values import OneOf, Section, Table
 
 NAMESPACE = {"s": "http://www.w3.org/2000/svg"}
 FIGURE = Figure(
@@ -202,7 +205,7 @@ def test_the_legend_shows_a_hollow_mark_as_the_plane_does():
 def test_the_picture_of_a_curve_shows_both_envelopes_and_every_point():
     curve = ds.frontier(ds.problems.paper_single(bins=16), points=6)
     budgets = [row.budget for row in curve.rows]
-    figure = curve_figure(curve)
+    figure = curve.plot()
     band, solved, bayes = figure.series
     assert (np.array(band.low) <= np.array(band.high)).all()
     assert list(solved.x) == budgets
@@ -250,3 +253,23 @@ def test_a_published_picture_is_painted_by_programs_that_know_no_css_variables(p
 
 def test_a_picture_in_css_variables_is_noticed():
     assert len(unpainted(f"{svg(FIGURE, style=LOOK_STYLE)}")) > 20
+
+
+def test_a_medium_without_choice_and_folding_shows_the_first_section_and_no_folded_table():
+    first, other = (
+        Section(title, [Table(title, ("a", "b"), [("x", "1")]), f"text of {title}"])
+        for title in ("first", "second")
+    )
+    folded = Table("folded", ("a", "b"), [("y", "2")], folded=True)
+    choice = OneOf("which", "Which", [first, other])
+    parts = [choice, folded, Table("empty", ("a",), []), OneOf("none", "None", [])]
+    text = markdown(parts)
+    assert "text of first" in text
+    assert "second" not in text
+    assert "folded" not in text
+    assert "empty" not in text
+    page = html(parts)
+    assert "text of first" in page
+    assert "second" not in page
+    assert "<details><summary>folded</summary>" in page
+    assert "empty" not in page

@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -20,10 +19,14 @@ from discreet.reports.html import interactive, report_numbers, report_page, writ
 from discreet.reports.html.interactive import SCRIPTS, clean_rows
 from discreet.reports.measurements import reference_measurements
 from discreet.reports.pictures import leakage_figure, perfect_figure, precision_figure, tones
-from discreet.reports.statistics.trials import trials
+from discreet.reports.sections import HEADINGS, report_sections
+from discreet.reports.statistics.agreement import agreements, summarise
+from discreet.reports.statistics.numbers import statistics_of
+from discreet.reports.statistics.trials import control_of, trials
 from discreet.showing import numerals
 from discreet.showing.page import MARK
 from discreet.showing.svg import svg
+from discreet.showing.values import OneOf, Table
 
 FOLDER = Path(interactive.__file__).parent
 SECTIONS = (
@@ -106,9 +109,11 @@ def test_the_page_names_no_address_but_that_of_svg(shipped):
 
 
 def test_words_of_a_row_cannot_end_the_data():
-    page = report_page(ROWS)
+    page = report_page([replace(each, message="<!-- <script> </script>") for each in ROWS])
     assert page.count("</script>") == 3
-    assert "\\u003c/script>" in page
+    assert page.count("<!--") == 1  # the mark of the page
+    data, _ = carried(page)
+    assert "<!-- <script> </script>" in data["rows"]["columns"]["message"]["values"]
 
 
 def test_every_script_of_the_folder_is_on_the_page_once():
@@ -126,16 +131,15 @@ def carried(page):
 def test_the_figures_of_the_page_are_those_of_the_writer():
     data, lines = carried(report_page(ROWS))
     rows = clean_rows(ROWS)
-    for name, figure in (
-        ("leakage", leakage_figure(rows, counted=False)),
-        ("perfect", perfect_figure(rows, counted=False)),
-        ("precision", precision_figure(rows, tones(trials(rows)))),
+    drawn = {each["title"]: each["lines"] for each in data["figures"]}
+    # None of the rows is at perfect privacy and says how private.
+    assert perfect_figure(rows).title not in drawn
+    for figure in (
+        leakage_figure(rows, counted=False),
+        precision_figure(rows, tones(trials(rows))),
     ):
-        if not figure.series:  # none of the rows is at perfect privacy and says how private
-            assert data[name] is None
-            continue
         text = svg(figure, titled=False, legend=bool(figure.rows), live=True)
-        assert [lines[k] for k in data[name]["lines"]] == text.splitlines()
+        assert [lines[k] for k in drawn[figure.title]] == text.splitlines()
 
 
 def test_no_line_of_a_figure_is_carried_twice():
@@ -187,9 +191,15 @@ class Screen:
             f"words => new Promise(done => {{ {heard}; location.hash = words; }})", words
         )
 
-    def numbers(self):
-        """The statistics behind what is shown under the filters."""
-        return json.loads(self.tab.evaluate("JSON.stringify(discreetNumbers())"))
+    def tables(self, place=".part"):
+        """The lines of every table in a place, also of folded ones, without what is hidden."""
+        shown = "each => !each.hidden"
+        words = "cell => cell.textContent"
+        lines = f"table => [...table.tBodies[0].rows].filter({shown})"
+        cells = f"row => [...row.cells].filter({shown}).map({words})"
+        return self.tab.eval_on_selector_all(
+            f"{place} table", f"all => all.map(table => ({lines})(table).map({cells}))"
+        )
 
     def cells(self, table):
         """The words of a table's body."""
@@ -255,73 +265,68 @@ VIEWS = {
     ),
     "family=sensors&profile=coarse&regime=perfect": lambda row: False,
 }
-DRAWN = {"leaks", "work_precision", "performance", "data"}  # shown as figures
 
 
-def chosen_numbers(rows):
-    """Return the numbers that the page must show for a choice that leaves these rows."""
-    return {
-        name: numerals.in_words(value)
-        for name, value in report_numbers(rows).items()
-        if name not in DRAWN
-    }
+def tables_in(parts):
+    """The lines of the tables of a section, of a choice those of the first offer."""
+    for part in parts:
+        match part:
+            case OneOf():
+                yield from tables_in(part.sections[0].parts)
+            case Table():
+                if part:
+                    yield [list(map(str, line)) for line in part.lines]
 
 
-def said_numbers(screen):
-    """Return the numbers that it shows, apart from figures."""
-    numbers = {name: value for name, value in screen.numbers().items() if name not in DRAWN}
-    for sweep in numbers["sweeps"]:
-        del sweep["figure"]
-    del numbers["agreement"]["said"], numbers["means"]["noise"]
-    return numbers
+@cache
+def figures_of_some():
+    """The figures that do not depend on the choice, and the tones."""
+    rows = some_measurements()
+    tone = tones(trials(rows))
+    return tone, (leakage_figure(rows), perfect_figure(rows)), precision_figure(rows, tone)
 
 
-def in_the_end(profiles):
-    """Configuration -> the share that its profile reaches."""
-    return {
-        each["contestant"]: numerals.in_words(each["shares"][-1] if each["shares"] else 0.0)
-        for each in profiles
-    }
+def chosen_tables(rows):
+    """The tables that the page must show for a choice that leaves these rows."""
+    control = control_of(some_measurements())
+    sections = report_sections(statistics_of(rows, control), *figures_of_some())
+    return {name: list(tables_in(parts)) for name, parts in sections.items()}
 
 
-def said_in_the_end(part):
-    """Return the shares that the page shows."""
-    return {line["contestant"]: line["shares"][-1] for line in part["lines"]}
+def said_tables(screen):
+    """The tables that it shows, apart from those of single attempts."""
+    named = (name for name in HEADINGS if name not in ("problems", "commits"))
+    return {name: screen.tables(f"#{name} .part") for name in named}
 
 
 def test_every_choice_shows_the_statistics_of_its_rows(opened, some):
     screen = opened(some)
     rows = some_measurements()
-    assert said_numbers(screen) == chosen_numbers(rows)
+    assert said_tables(screen) == chosen_tables(rows)
     for words, kept in VIEWS.items():
         screen.view(words)
         left = [row for row in rows if kept(row)]
-        assert said_numbers(screen) == chosen_numbers(left), words
-        for name in ("performance", "data"):
-            assert said_in_the_end(screen.numbers()[name]) == in_the_end(report_numbers(left)[name])
+        assert said_tables(screen) == chosen_tables(left), words
         assert screen.tab.inner_text("#shown") == f"{len(left)} of {len(rows)} attempts"
 
 
 def test_other_backends_are_left_out_and_change_no_number(opened, some):
     screen = opened(some)
-    wanted = chosen_numbers(some_measurements())
-    screen.view("label=tilt&label=conic%3Asolver%3Dscs")
-    shown = screen.numbers()
     names = {"tilt", "conic:solver=scs"}
-    lines = shown["performance"]["lines"], shown["data"]["lines"]
-    fits = (sweep[part] for sweep in shown["sweeps"] for part in ("series", "fits"))
-    assert {each["contestant"] for each in chain(*lines)} == names
-    assert {each["contestant"] for each in chain(*fits)} == names
-    for part in ("ranking", "claims", "precision", "failures"):
-        assert shown[part] == [each for each in wanted[part] if each["contestant"] in names]
-    means = [mean for mean in wanted["means"]["rows"] if mean["contestant"] in names]
-    assert shown["means"]["rows"] == means
-    (pair,) = (
-        each for each in wanted["agreement"]["pairs"] if {each["first"], each["second"]} == names
-    )
-    assert screen.cells("#agreement .matrix")[0][2].startswith(
-        f"{pair['agreeing']} of {pair['cases']}\n"
-    )
+    others = {row.label for row in some_measurements()} - names
+    wanted = {
+        name: [
+            kept for table in tables if (kept := [line for line in table if not others & {*line}])
+        ]
+        for name, tables in chosen_tables(some_measurements()).items()
+    }
+    screen.view("label=tilt&label=conic%3Asolver%3Dscs")
+    shown = {name: [*filter(None, tables)] for name, tables in said_tables(screen).items()}
+    (matrix,) = shown.pop("agreement")
+    assert shown == {name: tables for name, tables in wanted.items() if name != "agreement"}
+    pairs = summarise(agreements(some_measurements()))
+    (pair,) = (each for each in pairs if {each.first, each.second} == names)
+    assert [pair.agreeing] == [int(cell.partition("/")[0]) for cell in matrix[0][1:] if cell]
 
 
 def test_clicking_filters_changes_every_number_shown(opened, some):
@@ -335,11 +340,12 @@ def test_clicking_filters_changes_every_number_shown(opened, some):
     wanted = report_numbers(left)
     assert tab.inner_text("#shown") == f"{len(left)} of {len(rows)} attempts"
     columns = ("contestant", "attempts", "claims", "true_claims")
-    assert [line[:5] for line in screen.cells("#claims .body > .scroll")] == [
+    (claims,) = screen.tables("#claims .part")
+    assert [line[:5] for line in claims] == [
         [*(str(row[name]) for name in columns), numerals.in_words(row["correct_rate"])]
         for row in wanted["claims"]
     ]
-    assert len(screen.cells("#failures > .body > .scroll")) == sum(
+    assert len(screen.tables("#failures .part")[0]) == sum(
         group["status"] not in ("unsupported", "absent") for group in wanted["failures"]
     )
     for section, part in (("claims", "leaks"), ("precision", "work_precision")):
@@ -373,12 +379,12 @@ def test_a_view_is_an_address(opened, some):
 
 def test_hiding_a_backend_hides_its_marks_and_keeps_the_numbers(opened):
     screen = opened(ROWS)
-    before = screen.numbers()
+    before = said_tables(screen)
     marks = "#growth figure >> nth=0 >> .stage .mark:not([hidden])"
     count = len(screen.tab.query_selector_all(marks))
     screen.tab.click("#growth button.key >> text=conic >> nth=0")
     assert len(screen.tab.query_selector_all(marks)) < count
-    assert screen.numbers() == before
+    assert said_tables(screen) == before
 
 
 def test_empty_filters_leave_a_sentence_in_every_section(opened):
@@ -463,6 +469,12 @@ def test_a_phone_is_wide_enough(opened):
     assert tab.evaluate("document.documentElement.scrollWidth") <= 380
 
 
+def test_a_phone_is_wide_enough_for_long_names_of_benchmarks(opened):
+    long = [replace(each, benchmark=f"bench_{'x' * 80}.time_solve") for each in COMMITS]
+    tab = opened(ROWS, asv=long, width=380).tab
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 380
+
+
 def test_results_of_asv_are_drawn_over_commits_and_only_then(opened):
     screen = opened(ROWS, asv=COMMITS)
     assert screen.tab.query_selector_all("#commits .stage svg") is not None
@@ -475,6 +487,6 @@ def test_results_of_asv_are_drawn_over_commits_and_only_then(opened):
     ]
     screen = opened(ROWS, asv=[*COMMITS, *unasked])
     assert len(screen.cells("#commits details")) == 2
-    assert "Skipped on every commit: 1 more point" in screen.tab.text_content("#commits")
+    assert "skipped on every commit: 1" in screen.tab.text_content("#commits")
     assert opened(ROWS).tab.query_selector("#commits") is None
     assert "one commit only" in opened(ROWS, asv=COMMITS[:2]).tab.inner_text("#commits")

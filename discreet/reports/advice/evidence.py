@@ -89,13 +89,12 @@ class Features:
         # Where a Bayes rule leaks 1e-26 nats, ‖ΦP‖ is about 1e-13, which counts as no leak: it
         # keeps any budget.
         slack = budget >= leakage or leakage <= 1e-26
-        perfect = budget == 0.0 and stakes.separates
-        kind = "slack" if slack else "perfect" if perfect else "constrained"
-        share = budget / leakage if kind == "constrained" else 1.0
-        nats = budget if kind == "constrained" else 1.0
-        return cls(
-            kind, outcomes, products, share, nats, error / constant if constant > 0.0 else 1.0
-        )
+        error_share = error / constant if constant > 0.0 else 1.0
+        if slack:
+            return cls("slack", outcomes, products, 1.0, 1.0, error_share)
+        if budget == 0.0 and stakes.separates:
+            return cls("perfect", outcomes, products, 1.0, 1.0, error_share)
+        return cls("constrained", outcomes, products, budget / leakage, budget, error_share)
 
     @cached_property
     def decades(self) -> Array:

@@ -45,8 +45,6 @@ function cellOf(key, record) {
   switch (key) {
     case "status": return { node: chip(words), css: "text" };
     case "claimed": return { words: words || (record.answered ? NOTHING : record.message), css: "text long" };
-    case "reason": case "example": return { words, css: "text long" };
-    case "violations": return { words, css: words ? "bad" : null };
     case "leaks": return { words, css: record.violated ? "bad" : null };
     default: return { words };
   }

@@ -5,12 +5,12 @@ const REACH = 18; // units of the drawing around the pointer in which a mark is 
 
 const legendTitle = "hide or show in the plots; the numbers stay";
 
-/** A figure with its legend; `bare` where a heading stands over it. */
-function figureOf(figure, bare = false) {
+/** A figure with its legend. */
+function figureOf(figure) {
   const stage = made(figure.lines.map((k) => LINES[k]).join("\n"), "div", "stage");
   explain(stage.querySelector("svg"));
   return make("figure", {},
-    make("figcaption", {}, make("strong", { class: bare ? "hidden" : null }, figure.title), make("span", {}, figure.note)),
+    make("figcaption", {}, make("strong", {}, figure.title), make("span", {}, figure.note)),
     make("div", { class: "legend", role: "group", "aria-label": "Names in this plot" }, figure.keys.filter(([name]) => isKept(name)).map(keyOf)),
     stage);
 }

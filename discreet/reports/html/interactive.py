@@ -1,15 +1,15 @@
 """The interactive page of results: the template of all pages, its scripts and its data in one file.
 
-The data are the attempts as columns of words, and the statistics and figures for every choice of
-the filters. The scripts do not compute or draw: they select, show and hide. Data that several
-choices share are stored once: a figure is a list of numbers of SVG lines, a section the number of
-its content. The page contains no folder and no name of a machine.
+The data are the attempts as columns of words, and for every choice of the filters the sections of a
+report (`reports.sections`), written as HTML. The scripts do not compute or draw: they select, show
+and hide. Data that several choices share are stored once: a figure is a list of numbers of SVG
+lines, a section a list of numbers of its parts. The page contains no folder and no name of a
+machine.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from itertools import product
@@ -20,31 +20,30 @@ from typing import Any
 from discreet.backends.solution import Status
 from discreet.errors import InputError
 from discreet.reports import pictures, wording
-from discreet.reports.asv_results import AsvRecord, commits_figure
+from discreet.reports.asv_results import AsvRecord, commits_section
 from discreet.reports.measurements import SHARED, SUBMITTED, Measurement
 from discreet.reports.outputs import replace_file
-from discreet.reports.statistics.aggregates import SHIFT_PERCENTILE
-from discreet.reports.statistics.claims import NOT_TRIED, has_weight
-from discreet.reports.statistics.numbers import TABLES, statistics_of
+from discreet.reports.sections import HEADINGS, report_sections
+from discreet.reports.statistics.claims import has_weight
 from discreet.reports.statistics.numbers import report_numbers as report_numbers
-from discreet.reports.statistics.scaling import WIDEST
+from discreet.reports.statistics.numbers import statistics_of
 from discreet.reports.statistics.trials import comparable, control_of, trials
 from discreet.reports.study.machine import without_folders
 from discreet.showing import numerals
 from discreet.showing.data import plain
 from discreet.showing.figures import Figure
-from discreet.showing.page import MARK, document, html
+from discreet.showing.page import MARK, cards, document, html
 from discreet.showing.plane import LIGHT
 from discreet.showing.svg import sample_svg, svg
-from discreet.showing.values import Sentences
+from discreet.showing.values import BAD, Facts, OneOf, Part, Sentences, Toned
 from discreet.storage.writing import check_output, marked
 
 IS_REPORT = marked(MARK)
 """Recognises a page."""
 
 SCRIPTS = (
-    "rows.js", "elements.js", "state.js", "figures.js", "claims.js", "growth.js", "profiles.js",
-    "problems.js", "tables.js", "commits.js", "filters.js", "main.js",
+    "rows.js", "elements.js", "state.js", "figures.js", "sections.js", "attempts.js", "filters.js",
+    "main.js",
 )  # fmt: skip
 """The scripts in the order in which they are put together."""
 
@@ -67,16 +66,15 @@ def report_page(
             "there are no measurements to report; give the results of a discreet bench that has run"
         )
     data, lines = page_data(clean_rows(rows), asv, source)
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace(
-        "<", "\\u003c"
-    )
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # Nothing in it can end the script, or begin a comment.
+    text = text.replace("</", "<\\/").replace("<!", "\\u003c!")
     held = f'<script type="application/json" id="data">{text}</script>'
     held += f'<script type="text/plain" id="lines">{chr(10).join(lines)}</script>'
     return document(
         "discreet: every backend, measured",
         heading="Every backend, measured",
-        lead=f'<p class="lead" id="lead"></p>{html([Sentences(verdict)])}<dl class="cards" '
-        'id="cards"></dl>',
+        lead=f'<p class="lead" id="lead"></p>{html([Sentences(verdict)])}<div id="cards"></div>',
         body=_asset("report.html") + held,
         footer="<p>Nothing is loaded from anywhere: rows, styles and scripts are in this file. "
         "Filters, hidden backends and "
@@ -170,7 +168,6 @@ def page_data(
     `clean_rows`; `source` says where they come from.
     """
     control = control_of(rows)
-    page = _Page(pictures.tones(trials(rows)), control)
 
     def seconds(row: Measurement) -> Any:
         number = numerals.in_words(plain(row.seconds))
@@ -186,94 +183,102 @@ def page_data(
         f" {SUBMITTED}: {wording.SUBMITTED}.": any(row.submitted for row in rows),
         f" {SHARED}: {wording.SHARED}.": not all(comparable(row, control) for row in rows),
     }
+    commits = commits_section(asv)
+    page = _Page(rows, control, commits)
+    views = {words: page.view(kept) for words, kept in _choices(rows)}
     data = {
         "source": source,
-        "ranked": wording.RANKING,
-        "limitations": [*wording.STUDY_LIMITATIONS, wording.KNOWN],
         "marks": "".join(words for words, used in marks.items() if used),
         "rows": _columns(rows, _ROW, others),
-        "leakage": page.figure(pictures.leakage_figure(rows, counted=False)),
-        "perfect": page.figure(pictures.perfect_figure(rows, counted=False)),
-        "precision": page.figure(pictures.precision_figure(rows, page.tone, control)),
-        "sizes": pictures.SIZE_WORDS,
         "choices": CHOICES,
-        "tables": {**TABLES, **_TABLES},
-        "views": {words: page.view(kept) for words, kept in _choices(rows)},
-        "contents": [json.loads(content) for content in page.contents],
+        "tables": _TABLES,
+        "headings": [(name, *HEADINGS[name]) for name in HEADINGS if name != "commits" or commits],
+        "views": views,
+        "contents": list(page.contents),
+        "figures": [json.loads(figure) for figure in page.figures],
         "samples": [sample_svg(tone) for tone in range(len(LIGHT) ** 2)],
         "statuses": {status.value: status.meaning for status in Status},
-        "not_tried": sorted(status.value for status in NOT_TRIED),
-        "shift_percentile": SHIFT_PERCENTILE,
-        "widest": WIDEST,
         "nothing": numerals.NOTHING,
-        "asv": _columns(
-            asv, ("benchmark", "place", "commit", "date", "machine", "outcome", "value", "unit"), {}
-        ),
-        "course": page.figure(commits_figure(asv)),
         "tones": page.tone,
     }
     return data, list(page.lines)
 
 
 class _Page:
-    """The data of the page: tones, the median of the control, and the lines of figures and the
-    contents as JSON that several choices share, by their numbers.
+    """The lines of figures, the figures as JSON and the parts of sections as HTML: each is stored
+    once and has a number.
     """
 
-    def __init__(self, tone: Mapping[str, int], control: float) -> None:
-        self.tone = tone
-        self.control = control
+    def __init__(
+        self,
+        rows: Sequence[Measurement],
+        control: float,
+        commits: Mapping[str, list[Part]],
+    ) -> None:
+        self.tone = pictures.tones(trials(rows))
         self.lines = dict[str, int]()
+        self.figures = dict[str, int]()
         self.contents = dict[str, int]()
+        self._places = dict[Figure, str]()
+        self._control = control
+        self._commits = commits
+        self._claims = (
+            pictures.leakage_figure(rows, counted=False),
+            pictures.perfect_figure(rows, counted=False),
+        )
+        self._precision = pictures.precision_figure(rows, self.tone, control)
 
-    def figure(self, figure: Figure) -> dict[str, Any] | None:
+    def view(self, rows: Sequence[Measurement]) -> dict[str, Any]:
+        """Return the parts of each section for these rows, and the cards at the top."""
+        statistics = statistics_of(rows, self._control)
+        sections = report_sections(statistics, self.tone, self._claims, self._precision)
+        sections |= self._commits
+        parts = {name: [*map(self._part, own)] for name, own in sections.items()}
+        return parts | {"cards": _number(self.contents, cards(_cards(statistics["summary"])))}
+
+    def _part(self, part: Part) -> Any:
+        """Return the number of a part; of a choice its name, and the numbers of what it offers."""
+        if isinstance(part, OneOf):
+            offers = [(each.title, self._written(each.parts)) for each in part.sections]
+            return {"name": part.name, "label": part.label, "offers": offers}
+        return self._written([part])
+
+    def _written(self, parts: Iterable[Part | None]) -> int:
+        return _number(self.contents, html(parts, self._place))
+
+    def _place(self, figure: Figure) -> str:
+        """Return the element in whose place the scripts put a figure."""
+        if figure not in self._places:
+            number = _number(self.figures, json.dumps(self._held(figure)))
+            self._places[figure] = f'<figure data-figure="{number}"></figure>'
+        return self._places[figure]
+
+    def _held(self, figure: Figure) -> dict[str, Any]:
         """Return the figure's title, its note, its legend with words and tones, and its lines of
         SVG.
         """
-        if not figure.series:
-            return None
         keys: list[Any] = [[name, name, None] for name in figure.rows]
         keys = keys or [[each.owner, each.label, each.tone] for each in figure.series if each.label]
         text = svg(figure, titled=False, legend=bool(figure.rows), live=True)
-        lines = [self.lines.setdefault(line, len(self.lines)) for line in text.splitlines()]
+        lines = [_number(self.lines, line) for line in text.splitlines()]
         return {"title": figure.title, "note": figure.subtitle, "keys": keys, "lines": lines}
 
-    def view(self, rows: Sequence[Measurement]) -> dict[str, int]:
-        """Return the contents of each section for these rows; the columns hold single attempts."""
-        statistics = statistics_of(rows, self.control)
-        contents = {
-            name: numerals.in_words(plain(statistics[name]))
-            for name in statistics
-            if name not in ("leaks", "work_precision")
-        }
-        met = statistics["agreement"]
-        contents["agreement"]["said"] = " ".join(
-            (
-                wording.agreement(met["met"], len(met["against"])),
-                wording.verified(**met["verified"]),
-            )
-        )
-        contents["means"]["noise"] = wording.noise(statistics["means"]["noise_floor"])
-        for sweep, words in zip(statistics["sweeps"], contents["sweeps"], strict=True):
-            words["figure"] = self.figure(pictures.sweep_figure(sweep, self.tone))
-        contents["sweeps"] = [self._content(words) for words in contents["sweeps"]]
-        for name, at in (
-            ("performance", (1.0, 2.0, 10.0, 100.0)),
-            ("data", (0.01, 0.1, 1.0, 10.0)),
-        ):
-            lines = [
-                {
-                    "contestant": each.contestant,
-                    "shares": numerals.in_words([each.share(value) for value in (*at, math.inf)]),
-                }
-                for each in statistics[name]
-            ]
-            figure = self.figure(pictures.profile_figure(name, statistics[name], self.tone))
-            contents[name] = {"at": numerals.in_words(list(at)), "lines": lines, "figure": figure}
-        return {name: self._content(words) for name, words in contents.items()}
 
-    def _content(self, words: Any) -> int:
-        return self.contents.setdefault(json.dumps(words), len(self.contents))
+def _number(known: dict[str, int], text: str) -> int:
+    """Return the number of a text, a new one for a new text."""
+    return known.setdefault(text, len(known))
+
+
+def _cards(summary: Mapping[str, int]) -> Facts:
+    broken = str(summary["violations"])
+    lines = [
+        ("attempts", str(summary["attempts"])),
+        ("backends", str(summary["contestants"])),
+        ("tasks certified", f"{summary['certified_tasks']} of {summary['tasks']}"),
+        ("claims that were true", f"{summary['true_claims']} of {summary['claims']}"),
+        ("claims that broke the budget", Toned(broken, BAD) if summary["violations"] else broken),
+    ]
+    return Facts("", lines)
 
 
 def _choices(rows: Sequence[Measurement]) -> Iterable[tuple[str, Sequence[Measurement]]]:

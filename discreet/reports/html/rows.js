@@ -1,14 +1,12 @@
-/* The data of the page, unpacked: one object for each attempt, and the statistics and figures of what the filters keep.
-   discreet wrote the numbers as words; only counts are numbers. Nothing is computed or drawn here. */
+/* The data of the page, unpacked: one object for each attempt. discreet wrote the numbers as words; only counts are numbers.
+   Nothing is computed or drawn here. */
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const LINES = document.getElementById("lines").textContent.split("\n");
-const NOT_TRIED = new Set(DATA.not_tried);
 const NOTHING = DATA.nothing;
 
 const before = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 const unique = (values) => [...new Set(values)].sort(before);
-const count = (values, test) => values.reduce((sum, value) => sum + (test(value) ? 1 : 0), 0);
 const plural = (n, one) => `${n} ${n === 1 ? one : `${one}s`}`;
 
 function ordered(list, ...keys) {
@@ -30,28 +28,6 @@ const recordsOf = ({ length, columns }) => Array.from({ length }, (_, k) =>
 
 const ROWS = recordsOf(DATA.rows);
 const placeOf = (name) => DATA.tones[name];
-
-/** The statistics of the kept family, profile and budget, without the lines of backends that are not kept. A wrong
-    certificate is always reported. */
-function numbersOf() {
-  const kept = DATA.choices.map((name) => (everyKept(name) ? "" : [...STATE.kept[name]][0]));
-  const numbers = allNumbers(kept);
-  return { ...withoutOthers(numbers), agreement: numbers.agreement };
-}
-
-function allNumbers(kept) {
-  const numbers = Object.fromEntries(Object.entries(DATA.views[kept.join("\n")]).map(([name, k]) => [name, DATA.contents[k]]));
-  return { ...numbers, sweeps: numbers.sweeps.map((k) => DATA.contents[k]) };
-}
-
-function withoutOthers(value) {
-  if (Array.isArray(value)) return value.filter(ofKept).map(withoutOthers);
-  if (value === null || typeof value !== "object") return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withoutOthers(each)]));
-}
-
-const NAMED = ["contestant", "first", "second", "faster", "slower"];
-const ofKept = (each) => NAMED.every((name) => !(name in Object(each)) || STATE.kept.label.has(each[name]));
 
 const budgetWords = { perfect: "perfect privacy", constrained: "a positive budget", oblivious: "no constraint" };
 

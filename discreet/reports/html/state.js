@@ -11,7 +11,7 @@ const FILTERS = [
 const CHOICES = Object.fromEntries(FILTERS.map(({ name }) => [name, unique(ROWS.map((row) => row[name]))]));
 CHOICES.label.sort((a, b) => placeOf(a) - placeOf(b));
 
-const NAMES = new Set([...Object.keys(DATA.tones), ...(DATA.course?.keys ?? []).map(([name]) => name)]); // of all legends
+const NAMES = new Set(DATA.figures.flatMap(({ keys }) => keys.map(([name]) => name))); // of all legends
 
 const STATE = { kept: {}, hidden: new Set(), chosen: {}, theme: "" };
 

@@ -11,6 +11,6 @@ scaling      sweeps over a size, exponents, crossovers
 agreement    pairs of certified brackets
 numbers      every number of a report, as plain values; work and precision
 
-They are computed nowhere else: the page of `discreet report` carries the numbers of every choice of
+They are computed nowhere else: the page of `discreet report` holds the sections of every choice of
 its filters.
 """

@@ -1,6 +1,6 @@
 """All numbers of a report on the given rows, as plain values. `discreet report --json` prints them,
-and the page of `discreet report` holds them for every choice of its filters. The key `contestant`
-holds the label of a solver configuration, as typed on the command line.
+and the sections of a report show them. The key `contestant` holds the label of a solver
+configuration, as typed on the command line.
 """
 
 from __future__ import annotations
@@ -85,9 +85,7 @@ TABLES = {
         "for example": "example",
     },
 }
-"""The tables of these numbers: each heading with the key of its values, for the snapshot and for
-the page.
-"""
+"""The tables of these numbers: each heading with the key of its values."""
 
 
 def statistics_of(rows: Sequence[Measurement], control: float | None = None) -> dict[str, Any]:

@@ -64,7 +64,9 @@ def data_profiles(trials: Sequence[Trial]) -> tuple[Profile, ...]:
 
 
 def _ratio(cost: float, best: float) -> float:
-    return 1.0 if cost == best else cost / best if best > 0.0 else math.inf
+    if cost == best:
+        return 1.0
+    return cost / best if best > 0.0 else math.inf
 
 
 def _profile(name: str, values: Iterable[float], tasks: int) -> Profile:

@@ -23,9 +23,8 @@ import platform
 import re
 import secrets
 from collections.abc import Iterable
-from dataclasses import fields
 from pathlib import Path
-from typing import IO, Any, get_type_hints
+from typing import IO, Any
 
 from discreet.checks import as_list
 from discreet.errors import FileError
@@ -33,6 +32,7 @@ from discreet.files import parquet
 from discreet.reports.measurements import (
     COLUMNS,
     IS_RESULTS,
+    KINDS,
     Measurement,
     from_record,
     read_csv,
@@ -55,9 +55,8 @@ from discreet.storage.writing import (
 
 def _columns() -> dict[str, str]:
     """Return a dictionary from each column to its SQL type."""
-    hints = get_type_hints(Measurement)
     types = {int: "BIGINT", int | None: "BIGINT", float: "DOUBLE"}
-    return {each.name: types.get(hints[each.name], "VARCHAR") for each in fields(Measurement)}
+    return {name: types.get(kind, "VARCHAR") for name, kind in KINDS.items()}
 
 
 class Store:
