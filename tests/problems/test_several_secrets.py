@@ -351,27 +351,6 @@ def test_an_answer_that_is_not_private_is_replaced():
 # --------------------------------------------------------------------------------------------
 
 
-def test_an_answer_of_tilt_that_is_nearly_private_is_made_private():
-    """A problem of the campaign of accuracy, drawn("secrets", 1, 178): the interior point moves
-    beliefs by 1e-4.
-    """
-    rng = default_rng([1, 178])
-    rng.random()  # the number of outcomes and the sizes are drawn first
-    rng.integers(2, 4, size=3)
-    joint = rng.gamma(rng.choice([0.3, 1.0]), size=(2, 2, 2, 8)) + 1e-9
-    joint /= joint.sum()
-    first, second, given, loss = laws_of_secrets(joint)
-    problem = several(
-        (first, 0.0, "total-variation"),
-        (second, 0.0020856720038778622),
-        (given, 0.0, CONDITIONAL),
-        loss=loss,
-    )
-    solution = assert_certified(problem, "tilt", gap=1e-9)
-    assert solution.certificate.blend == 0.0
-    assert all(term.own_budget_kept for term in solution.certificate.terms)
-
-
 def three_secrets(seed, budget):
     """One with a budget, an adversary's gain that must be 0, and one that must not leak."""
     joint = default_rng(seed).gamma(0.5, size=(2, 2, 2, 2, 12)) + 1e-9
@@ -396,18 +375,6 @@ def test_an_answer_a_little_over_its_budget_is_blended_a_little_beside_a_budget_
     certificate = certify(three_secrets(1, 1e-4 * (1.0 - 1e-9)), estimator).certificate
     assert 0.0 < certificate.blend < 1e-3
     assert all(term.leakage_ceiling <= term.budget or term.perfect for term in certificate.terms)
-
-
-def test_groups_that_say_the_same_are_one_condition():
-    """The problem drawn("secrets", 1, 90) of the campaign: with two outcomes one number says what
-    all groups do.
-    """
-    # p(y, x, z)
-    given = np.array([[[1717, 1286], [951, 1047]], [[511, 1393], [1792, 1304]]]) / 10_001
-    problem = several(
-        (given.sum(axis=0), 0.0017855), (given, 0.0, CONDITIONAL), loss=given.sum(axis=1)[::-1]
-    )
-    assert_certified(problem, "tilt", gap=1e-9)
 
 
 @pytest.mark.parametrize(
