@@ -2,6 +2,7 @@
 their passes.
 """
 
+import importlib
 import time
 from dataclasses import replace
 from functools import partial
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 from random_laws import random_joint
 
+from discreet.backends.tilt import rounds
 from discreet.problems import ArrayBlocks, BlockProblem, catalog
 from discreet.problems.outcomes import CHUNK_OUTCOMES
 
@@ -116,6 +118,13 @@ HARD = {("x equals y", 1e-9), ("one outcome of nearly all mass", 1e-9)}
 """Not always certified: guesses whose probability vanishes with the budget stall the interior point
 even when it has all outcomes; and rounding changes a leakage by more than a budget under 1e-26
 nats, so the judge has to repair the answer."""
+
+
+def retain_few(monkeypatch):
+    """Rounds begin with some thirty outcomes."""
+    # The backend takes its own before this one is replaced.
+    importlib.import_module("discreet.backends.tilt.backend")
+    monkeypatch.setattr(rounds, "first_retained", lambda n, m: max(30, 3 * n * m))
 
 
 class Watched:

@@ -5,8 +5,14 @@ have to be certified.
 import math
 
 import discreet as ds
+from discreet.measures import GLeakage
+from discreet.measures.registry import MEASURES
 
-__all__ = ["assert_certified", "at_share", "of_secrets", "under"]
+__all__ = ["GAIN", "TEXTS", "assert_certified", "at_share", "of_secrets", "under"]
+
+GAIN = str(GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.5, 0.5, 0.5], [0.0, 0.1, 2.0]]))
+TEXTS = [{"sibson": "sibson:alpha=2", "g-leakage": GAIN}.get(name, name) for name in MEASURES]
+"""Every measure, for three private values."""
 
 
 def at_share(problem, share, unbounded=1.0):

@@ -43,12 +43,15 @@ def test_equations_that_follow_from_those_of_another_secret_are_left_out(seed):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_is_certified(method):
+@pytest.mark.parametrize("name", ["highs", "pyomo"])
+def test_every_method_is_reached_and_certified(name, method, monkeypatch):
+    made = record_solvers(monkeypatch)
     solution = solve(
-        catalog.build("paper-multi", sensors=10, budget=0.0), "highs", settings={"method": method}
+        catalog.build("paper-multi", sensors=10, budget=0.0), name, settings={"method": method}
     )
     if method == "hipo" and solution.status is Status.ABSENT:
         pytest.skip("highspy-extras of the same release is not installed")
+    assert made[-1].getOptionValue("solver")[1] == method
     assert solution.error_probability == pytest.approx(0.004182361, abs=5e-9)
     assert solution.relative_gap <= 1e-9
 

@@ -2,13 +2,12 @@
 never more leakage.
 """
 
-import importlib
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from block_cases import in_blocks, random_problem, watched
+from block_cases import in_blocks, random_problem, retain_few, watched
 from numpy.random import default_rng
 from random_laws import random_joint
 from solving import assert_certified, at_share, under
@@ -26,10 +25,8 @@ GAP = 1e-9
 
 @pytest.fixture(autouse=True)
 def few_retained(monkeypatch):
-    """So few that problems of some hundred outcomes have to be aggregated, and draw."""
-    # Has taken its own before this one is replaced.
-    importlib.import_module("discreet.backends.tilt.backend")
-    monkeypatch.setattr(rounds, "first_retained", lambda n, m: max(30, 3 * n * m))
+    """Problems of some hundred outcomes have to be aggregated, and draw."""
+    retain_few(monkeypatch)
     monkeypatch.setattr(rounds, "_DRAWN_FROM", 0)
 
 
@@ -78,28 +75,6 @@ def test_passes_are_counted():
     assert lowers == sorted(lowers)
     assert uppers == sorted(uppers, reverse=True)
     assert found.result.upper == uppers[-1]
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_interrupted_in_any_pass(threads):
-    problem = random_problem("mixture", 2, 2, 1200, 3, 0.3)
-    blocks, source = watched(problem)
-    whole = in_rounds(blocks, threads=threads)
-    answered = 0
-    for at in range(1, source.passes + 1):
-        blocks, _ = watched(problem, interrupted=at)
-        try:
-            found = in_rounds(blocks, threads=threads)
-        except KeyboardInterrupt:
-            assert answered == 0  # only before there is anything to return
-            continue
-        answered += 1
-        assert found.ending.reason == "interrupted"
-        certificate = judged(problem, found)
-        assert_kept(certificate)
-        assert certificate.lower <= whole.result.upper
-        assert certificate.upper >= whole.result.upper * (1.0 - GAP)
-    assert answered >= 2
 
 
 def test_interrupted_while_reporting():
