@@ -8,11 +8,14 @@ import pickle
 import stat
 import struct
 import zipfile
+from contextlib import suppress
+from functools import partial
 from math import inf, nan
 from pathlib import Path
 
 import numpy as np
 import pytest
+from block_cases import together
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -29,6 +32,7 @@ from discreet import (
     save_problem,
     save_solution,
 )
+from discreet.files import map_problem
 from discreet.problems import catalog
 from discreet.storage import archive
 
@@ -66,11 +70,17 @@ def npy(header, data=b"", version=(1, 0)):
     return b"\x93NUMPY" + bytes(version) + size + text + data
 
 
-def refused(path, message, **options):
+def refused(path, message, readers=(load_problem, map_problem)):
     """A problem file is refused by a message that begins with its path."""
-    with raises_file_error(message) as caught:
-        load_problem(path, **options)
-    assert str(caught.value).startswith(os.fspath(path))
+    for read in readers:
+        with raises_file_error(message) as caught:
+            read(path)
+        assert str(caught.value).startswith(os.fspath(path))
+
+
+def limited_to(size):
+    """The reader that has a limit on the size of a file."""
+    return [partial(load_problem, max_bytes=size)]
 
 
 # -- problems: round trips
@@ -109,7 +119,8 @@ def test_without_any_budget_the_message_says_what_to_pass():
     "message, members",
     {
         r"budget .*\[2\]": {"joint": JOINT, "budget": [0.1, 0.2]},
-        r"joint .*2\.0": {"joint": JOINT * 2, "budget": 0.1},
+        r"(joint|p_xz) .*2\.0": {"joint": JOINT * 2, "budget": 0.1},
+        r"joint\[1, 0, 2\] is nan": {"joint": np.where(JOINT == 9 / 78, nan, JOINT), "budget": 0.1},
         r"joint .*'complex128'": {"joint": JOINT.astype(complex), "budget": 0.1},
         r"joint .*'object'": {"joint": np.array([1, "a", None], dtype=object)},
         r"joint .*\[1, 1, 1, 1\]": {"joint": np.zeros((1, 1, 1, 1))},
@@ -216,13 +227,13 @@ def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_read(monkeypatc
     refused(
         "bomb.npz",
         r"unpacks to 16,000,.* bytes and the limit is 1,000,000",
-        max_bytes=1_000_000,
+        limited_to(1_000_000),
     )
 
 
 def test_a_file_larger_than_the_limit_is_refused_unopened():
     np.savez("big.npz", joint=np.zeros((1, 1, 300_000)))
-    refused("big.npz", r"takes 2,4.* bytes and the limit is 1,000", max_bytes=1000)
+    refused("big.npz", r"takes 2,4.* bytes and the limit is 1,000", limited_to(1000))
 
 
 def test_a_member_with_a_wrong_size_is_refused():
@@ -234,7 +245,7 @@ def test_a_member_with_a_wrong_size_is_refused():
     entry = data.index(b"PK\x01\x02")
     struct.pack_into("<I", data, entry + 24, 4_000_000_000)
     path.write_bytes(bytes(data))
-    refused(path, "the file is damaged|is not a readable", max_bytes=2**33)
+    refused(path, "the file is damaged|is not a readable", limited_to(2**33))
 
 
 # -- fuzzing
@@ -245,15 +256,22 @@ def test_a_member_with_a_wrong_size_is_refused():
 def valid(tmp_path_factory):
     """The bytes of a valid file, stored and compressed, with its folder."""
     folder = tmp_path_factory.mktemp("fuzz")
-    members = {"joint": JOINT, "budget": 0.01, "name": "fuzz"}
+    problem = Problem.from_joint(JOINT, 0.01)
+    members = {"p_xz": problem.p_xz, "loss": problem.loss, "budget": 0.01, "name": "fuzz"}
     np.savez(folder / "stored.npz", **members)
     np.savez_compressed(folder / "packed.npz", **members)
     return folder, [(folder / name).read_bytes() for name in ("stored.npz", "packed.npz")]
 
 
 def same_or_refused(folder, data):
+    """A reader that verifies checksums finds the same problem or none, and the other one masses."""
     path = folder / "mutated.npz"
     path.write_bytes(data)
+    with suppress(FileError):
+        a, loss = together(map_problem(path).blocks)
+        assert (a >= 0.0).all()
+        assert (loss >= 0.0).all()
+        assert a.sum() == pytest.approx(1.0, abs=2e-15)
     try:
         found = load_problem(path)
     except FileError as refusal:
