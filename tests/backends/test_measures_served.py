@@ -5,10 +5,9 @@
 
 import math
 
-import numpy as np
 import pytest
 from random_laws import random_joint
-from refusals import raises_file_error, raises_input_error
+from refusals import raises_input_error
 from solving import TEXTS, assert_certified, at_share, under
 
 import discreet as ds
@@ -54,23 +53,6 @@ def test_only_mutual_information_has_densities_and_equivocations():
         problem.with_budget(equivocation=0.1, measure="chi-square")
     continuous = ds.problems.paper_continuous(budget=0.01).with_budget(0.01, measure="chi-square")
     assert ds.solve(continuous).status in {ds.Status.UNSUPPORTED, ds.Status.FAILED}
-
-
-def test_a_damaged_constraint_is_refused_in_a_sentence(tmp_path):
-    path = tmp_path / "problem.npz"
-    for text in (
-        "{",
-        "[]",
-        '{"measure": "chi"}',
-        '{"measure": "chi", "budget": 1}',
-        '{"measure": "chi-square", "budget": -1}',
-    ):
-        np.savez(path, joint=JOINT, constraint=np.array(text))
-        with pytest.raises(ds.FileError, match=r"constraint|budget"):
-            ds.load_problem(path)
-    np.savez(path, joint=JOINT, constraint=np.array("{}"), budget=1.0)
-    with raises_file_error(r"budget.*constraint|constraint.*budget"):
-        ds.load_problem(path)
 
 
 def test_records_name_the_measure_and_its_unit():

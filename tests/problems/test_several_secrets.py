@@ -410,23 +410,45 @@ def test_files_keep_all_constraints(problem, tmp_path):
     assert ds.audit(problem, place).error_probability == pytest.approx(judged.error_probability)
 
 
-def test_damaged_constraints_are_refused_in_a_sentence(tmp_path):
+ENTRY = {"groups": [2], "measure": "chi-square", "budget": 0.1}
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        "{",
+        '{"measure": "chi"}',
+        '{"measure": "chi", "budget": 1}',
+        '{"measure": "chi-square", "budget": -1}',
+        *map(
+            json.dumps,
+            [
+                [],
+                [ENTRY],
+                [ENTRY, {**ENTRY, "groups": [1, 2]}],
+                [ENTRY, {**ENTRY, "groups": [0]}],
+                [ENTRY, {**ENTRY, "groups": [3], "budget": -1}],
+                [ENTRY, {"groups": [3]}],
+                [ENTRY, 5],
+            ],
+        ),
+    ],
+)
+def test_damaged_constraints_are_refused_in_a_sentence(stated, tmp_path):
     path = tmp_path / "problem.npz"
-    entry = {"groups": [2], "measure": "chi-square", "budget": 0.1}
-    for stated in (
-        [],
-        [entry],
-        [entry, {**entry, "groups": [1, 2]}],
-        [entry, {**entry, "groups": [0]}],
-        [entry, {**entry, "groups": [3], "budget": -1}],
-        [entry, {"groups": [3]}],
-        [entry, 5],
-    ):
-        np.savez(path, p_xz=TWO.p_xz, loss=TWO.loss, constraint=np.array(json.dumps(stated)))
-        with pytest.raises(ds.FileError):
-            ds.load_problem(path)
-    np.savez(path, joint=FULL.sum(axis=1), constraint=np.array(json.dumps([entry])))
+    np.savez(path, p_xz=TWO.p_xz, loss=TWO.loss, constraint=np.array(stated))
+    with pytest.raises(ds.FileError, match=r"constraint|budget"):
+        ds.load_problem(path)
+
+
+def test_other_members_beside_constraints_are_refused_in_a_sentence(tmp_path):
+    path = tmp_path / "problem.npz"
+    joint = FULL.sum(axis=1)
+    np.savez(path, joint=joint, constraint=np.array(json.dumps([ENTRY])))
     with raises_file_error("p_xz and loss"):
+        ds.load_problem(path)
+    np.savez(path, joint=joint, constraint=np.array("{}"), budget=1.0)
+    with raises_file_error(r"budget.*constraint|constraint.*budget"):
         ds.load_problem(path)
 
 
