@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judging import repaired as _repaired
 from numpy.testing import assert_array_equal
 from random_laws import random_problem
+from solving import at_share
 from strategies import estimators, garbage, problems
 
 import discreet as ds
 from discreet.backends.repairs import private_versions
+from discreet.judge import certify
 from discreet.measures.law import phi_residual
 from discreet.numerics.estimators import column_error, normalise
 
@@ -28,31 +29,29 @@ def test_feasible_estimators_are_left_alone(data):
     problem = data.draw(problems(1.0))
     own = normalise(data.draw(estimators((problem.m, problem.N))))
     law = problem.output_law(own)
-    loose = problem.with_budget(law.leakage() * (1 + 1e-9) + 1e-15)
-    kept = _repaired(loose, own)
-    assert kept.share == 0.0
-    assert_array_equal(kept.estimator, normalise(own))
-    assert _repaired(problem.with_budget(math.inf), own).share == 0.0
+    for budget in (law.leakage() * (1 + 1e-9) + 1e-15, math.inf):
+        kept = certify(problem.with_budget(budget), own)
+        assert kept.certificate.blend == 0.0
+        assert_array_equal(kept.estimator, normalise(own))
 
 
 @pytest.mark.parametrize("fraction", [0.9, 0.5, 1e-2, 1e-6, 1e-10])
 def test_blend_uses_the_whole_budget(fraction):
-    problem = random_problem(6, budget=1.0)
-    problem = problem.with_budget(fraction * problem.bayes_leakage)
-    repaired = _repaired(problem, problem.bayes_estimator)
-    assert repaired.law.leakage() == pytest.approx(problem.budget, rel=1e-6)
-    assert repaired.law.leakage() <= problem.budget
-    assert repaired.error < problem.constant_error
+    problem = at_share(random_problem(6), fraction)
+    repaired = certify(problem, problem.bayes_estimator).certificate
+    assert repaired.leakage == pytest.approx(problem.budget, rel=1e-6)
+    assert repaired.leakage <= problem.budget
+    assert repaired.upper < problem.constant_error
 
 
 def test_least_share_is_found_when_it_is_minute():
     """A budget smaller by a relative 1e-9 costs a share of about that size."""
-    problem = random_problem(6, budget=1.0)
+    problem = random_problem(6)
     own = normalise(0.9 * problem.bayes_estimator + 0.05)
     leakage = problem.leakage(own)
-    repaired = _repaired(problem.with_budget(leakage * (1 - 1e-9)), own)
-    assert 0.0 < repaired.share < 1e-8
-    assert repaired.error == pytest.approx(problem.error_probability(own), rel=1e-7)
+    repaired = certify(problem.with_budget(leakage * (1 - 1e-9)), own).certificate
+    assert 0.0 < repaired.blend < 1e-8
+    assert repaired.upper == pytest.approx(problem.error_probability(own), rel=1e-7)
 
 
 def test_an_estimator_worse_than_a_constant_is_replaced_by_it():
@@ -61,8 +60,7 @@ def test_an_estimator_worse_than_a_constant_is_replaced_by_it():
     """
     problem = random_problem(6, budget=1e-4)
     worst = np.eye(2)[:, np.argmax(problem.loss, axis=0)]
-    repaired = _repaired(problem, worst)
-    assert repaired.error <= problem.constant_error * (1 + 1e-14)
+    assert certify(problem, worst).certificate.upper <= problem.constant_error * (1 + 1e-14)
 
 
 def test_a_valid_anchor_helps_and_an_invalid_one_is_harmless():
@@ -70,23 +68,24 @@ def test_a_valid_anchor_helps_and_an_invalid_one_is_harmless():
     even = normalise(0.9 * np.full((2, 8), 0.5) + 0.1 * problem.bayes_estimator)
     (good,) = private_versions(problem, even)
     tight = problem.with_budget(1e-9)
-    plain = _repaired(tight, problem.bayes_estimator)
-    helped = _repaired(tight, problem.bayes_estimator, (good,))
-    assert helped.error <= plain.error
     nonsense = (np.full((2, 8), np.nan), np.ones((1, 8)), problem.bayes_estimator, np.zeros((3, 3)))
-    harmed = _repaired(tight, problem.bayes_estimator, nonsense)
-    assert harmed.error <= plain.error * (1 + 1e-12)
-    assert exactly.leakage(tight, harmed.estimator) <= 1e-9
-    assert exactly.leakage(tight, helped.estimator) <= 1e-9
+    plain, helped, harmed = (
+        certify(tight, problem.bayes_estimator, anchors=anchors)
+        for anchors in ((), (good,), nonsense)
+    )
+    assert helped.certificate.upper <= plain.certificate.upper
+    assert harmed.certificate.upper <= plain.certificate.upper * (1 + 1e-12)
+    for verdict in (helped, harmed):
+        assert exactly.leakage(tight, verdict.estimator) <= 1e-9
 
 
 @pytest.mark.parametrize("budget", [1e-300, 1e-100, 1e-60])
 def test_budgets_below_rounding_leave_a_constant(budget):
     problem = random_problem(6, budget=budget)
-    repaired = _repaired(problem, np.full((2, 6), 0.5) + 0.1 * problem.bayes_estimator)
+    repaired = certify(problem, np.full((2, 6), 0.5) + 0.1 * problem.bayes_estimator)
     assert exactly.leakage(problem, repaired.estimator) == 0
     assert column_error(repaired.estimator) == 0.0
-    assert repaired.error == problem.constant_error
+    assert repaired.certificate.upper == pytest.approx(problem.constant_error, rel=1e-15)
 
 
 @given(garbage((3, 7)))
@@ -131,8 +130,7 @@ def test_underflow_does_not_make_a_leaking_estimator_private():
     problem = ds.Problem([[0.5, 0.5], [5e-324, 0.0]], [[0.0, 0.5], [0.5, 0.0]], 0.0)
     law = problem.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))
     assert phi_residual(law) >= 0.3
-    constant = _repaired(problem, [[0.8, 0.2], [0.2, 0.8]])
-    assert phi_residual(constant.law) == 0.0
+    assert certify(problem, [[0.8, 0.2], [0.2, 0.8]]).certificate.phi_residual == 0.0
     rare = ds.Problem([[0.5, 0.5], [1e-310, 0.0]], [[0.0, 0.5], [0.5, 0.0]], 0.0)
     assert phi_residual(rare.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))) == pytest.approx(
         0.3, rel=1e-9
