@@ -10,76 +10,26 @@ import exactly
 import mpmath
 import numpy as np
 import pytest
-from exactly import real
 from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.random import default_rng
 from numpy.testing import assert_allclose
 from random_laws import random_columns, random_joint
-from solving import GAIN, TEXTS
-from strategies import estimators, finite_tilts, problems, seeds
+from solving import TEXTS
+from strategies import seeds
 
 import discreet as ds
-from discreet.judge import certify
 from discreet.measures import Scope, measure_of
 from discreet.measures.law import OutputLaw, law_of
 from discreet.measures.measure import sum_error
 from discreet.measures.registry import LINEAR
 from discreet.numerics.double_double import dd_sum
-from discreet.numerics.estimators import normalise
 from discreet.problems.duals import feasible_duals
 from discreet.verification import measures as second
 
 NAMES = [*TEXTS, "sibson:alpha=1.2", "sibson:alpha=30"]
 ROUNDING = mpmath.mpf(10) ** -50  # of a reference of 60 digits
-
-
-def _exact(measure, u, pi):
-    """The leakage of guesses with exact joint masses u [m][n] and prior π [n], as the literature
-    defines it.
-    """
-    s = u.sum(axis=1)
-    r = u / np.outer(s, pi)
-
-    def mean(row, f):
-        return mpmath.fsum(real(p) * f(real(one)) for p, one in zip(pi, row, strict=True))
-
-    def total(f):
-        return mpmath.fsum(real(w) * mean(row, f) for w, row in zip(s, r, strict=True))
-
-    def entropic(one):
-        return one * mpmath.log(one) if one else mpmath.mpf(0)
-
-    def raised(row):
-        return mean(row, lambda one: one**measure.alpha) ** (1 / mpmath.mpf(measure.alpha))
-
-    def gained(gain):
-        def best(law):
-            return (exactly.fractions(gain) @ law).max(axis=0).sum()
-
-        return mpmath.log(real(best(u.T) / best(pi[:, None])))
-
-    def ratio(row):
-        return mpmath.log(real(max(row) / min(row))) if min(row) else mpmath.inf
-
-    return {
-        "mutual-information": lambda: total(entropic),
-        "chi-square": lambda: total(lambda one: (one - 1) ** 2),
-        "total-variation": lambda: total(lambda one: abs(one - 1)) / 2,
-        "sibson": lambda: (
-            mpmath.log(mpmath.fsum(real(w) * raised(row) for w, row in zip(s, r, strict=True)))
-            * measure.alpha
-            / (measure.alpha - 1)
-        ),
-        "maximal-leakage": lambda: mpmath.log(real((s * r.max(axis=1)).sum())),
-        "min-entropy-leakage": lambda: gained(np.eye(len(pi)).tolist()),
-        "g-leakage": lambda: gained(measure.gain),
-        "parity-difference": lambda: real((s * (r.max(axis=1) - r.min(axis=1))).max()),
-        "max-lift": lambda: mpmath.log(real(r.max())),
-        "local-differential-privacy": lambda: max(map(ratio, r)),
-        "pointwise-information": lambda: max(mean(row, entropic) for row in r),
-    }[measure.name]()
 
 
 @st.composite
@@ -135,11 +85,11 @@ def test_laws_of_every_measure(data, u):
         for text in NAMES:
             measure = measure_of(text)
             law = _law(u, measure)
-            exact = _exact(measure, *_exactly(u))
+            exact = exactly.leakage_by(measure, *_exactly(u))
             assert law.leakage_ceiling() >= exact >= -1e-50, text
             assert law.leakage() == pytest.approx(float(exact), rel=1e-11, abs=1e-14), text
             assert law.leakage_ceiling() <= float(exact) * (1 + 1e-11) + 1e-14, text
-            assert law.leakage_ceiling(wrong) >= _exact(measure, *_exactly(moved)), text
+            assert law.leakage_ceiling(wrong) >= exactly.leakage_by(measure, *_exactly(moved)), text
             (low, high), _ = second.leakage(second.measure_of(text), [_possible(*_exactly(u))], inf)
             assert low <= exact * (1 + ROUNDING) + ROUNDING, text
             assert exact <= high * (1 + ROUNDING) + ROUNDING, text
@@ -214,41 +164,6 @@ def test_g_is_the_support_function_of_its_set(u, multiplier):
             bound = level if measure.name == "max-lift" else 0.0
             kappa = measure.ceiling(multiplier * row[None, :], p_x, multiplier, level)[0]
             assert kappa <= multiplier * (bound + 1e-9 * (1.0 + np.abs(row).max())), text
-
-
-def _exact_of(problem, measure, estimator):
-    """What the estimator leaks exactly: its columns divided by their sums, the problem by its
-    total.
-    """
-    joint = exactly.guess_law(problem, estimator)
-    u = joint[joint.any(axis=1)][:, joint.any(axis=0)]
-    return _exact(measure, u, u.sum(axis=0))
-
-
-@given(st.data(), problems(inf))
-def test_no_certificate_is_false(data, problem):
-    """With the budget set to what one estimator leaks, no duals prove that it errs more; and no
-    ceiling is too low.
-    """
-    estimator = normalise(data.draw(estimators((problem.m, problem.N))))
-    tilt = data.draw(finite_tilts((problem.m, problem.n)))
-    multiplier = data.draw(st.sampled_from([0.0, 1e-9, 0.3, 1.0, 50.0]))
-    text = data.draw(st.sampled_from([text for text in NAMES if text != GAIN]))
-    measure = measure_of(text)
-    with mpmath.workdps(60):
-        leaked = _exact_of(problem, measure, estimator)
-        budget = float(leaked) * (1 + 1e-15) + 1e-320 if leaked > 0 else 0.0
-        if math.isnan(budget) or math.isinf(budget):
-            return
-    case = problem.with_budget(budget, measure=measure)
-    if case.constraint.perfect and leaked > 0:
-        return
-    error = exactly.error_probability(problem, estimator, normalised=True)
-    judged = certify(case, estimator, tilt, multiplier).certificate
-    assert Fraction(judged.lower) <= error, text
-    assert judged.own_leakage_ceiling >= leaked, text
-    if not (case.constraint.perfect or case.constraint.oblivious):
-        assert judged.leakage_ceiling <= budget, text
 
 
 @given(seeds, st.sampled_from([1e-6, 1.0, 1e3]), st.sampled_from([0.0, 1e-4, 0.3]))
@@ -360,7 +275,7 @@ def test_powers_beyond_the_range_of_doubles_leak_a_finite_amount():
     law = _law(u, measure)
     with mpmath.workdps(60):
         exact, pi = _exactly(u)
-        expected = float(_exact(measure, exact, pi))
+        expected = float(exactly.leakage_by(measure, exact, pi))
     assert law.leakage() == pytest.approx(expected, rel=1e-13)
     assert expected <= law.leakage_ceiling() <= expected * (1.0 + 1e-12)
     assert np.isfinite(measure.slope(law.ratio_minus_one(), p_x)).all()
