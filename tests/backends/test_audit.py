@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import exactly
 import numpy as np
 import pytest
 from fake_backends import Bayes
@@ -151,22 +152,11 @@ def test_the_largest_change_of_odds_is_that_of_exact_arithmetic():
     problem = ds.problems.dirichlet(n=4, m=3, N=20, budget=0.1)
     estimator = _some_estimator(problem)
     odds = ds.audit(problem, estimator).own_odds
-    mass = [[Fraction(value) for value in row] for row in problem.p_xz]
-    columns = [
-        [Fraction(value) / sum(map(Fraction, column)) for value in column]
-        for column in estimator.T.tolist()
-    ]
-    seen = [
-        [sum(a * c[i] for a, c in zip(row, columns, strict=True)) for row in mass] for i in range(3)
-    ]
-    prior = [sum(row) for row in mass]
-    factors = {
-        (i, j): seen[i][j] / (sum(seen[i]) - seen[i][j]) * (sum(prior) - prior[j]) / prior[j]
-        for i in range(3)
-        for j in range(4)
-    }
-    place, largest = max(factors.items(), key=lambda pair: pair[1])
-    assert (odds.guess, odds.value) == place
+    joint = exactly.guess_law(problem, estimator)
+    prior = joint.sum(axis=0)
+    factors = joint / (joint.sum(axis=1, keepdims=True) - joint) * (1 - prior) / prior
+    largest = factors[odds.guess, odds.value]
+    assert largest == factors.max()
     assert odds.factor == pytest.approx(float(largest), rel=1e-14)
     assert largest <= Fraction(odds.ceiling) < largest * (1 + Fraction(1, 10**12))
     assert odds.after == pytest.approx(odds.before * odds.factor)

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from exactly import fractions
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
@@ -27,15 +28,11 @@ def _exact(number):
     return Fraction(float(number[0])) + Fraction(float(number[1]))
 
 
-def _fractions(values):
-    return [Fraction(float(value)) for value in values]
-
-
 @given(vectors(1))
 def test_sum_is_exact_to_twice_the_precision(vector):
     (values,) = vector
-    size = sum(map(abs, _fractions(values)))
-    assert abs(_exact(dd_sum(values)) - sum(_fractions(values))) <= size / 2**90
+    terms = fractions(values)
+    assert abs(_exact(dd_sum(values)) - sum(terms)) <= sum(abs(terms)) / 2**90
 
 
 @given(seeds, st.integers(2, 7), st.floats(0.0, 20.0))
@@ -44,16 +41,16 @@ def test_many_sums_of_few_terms_err_by_squares_of_the_rounding(seed, count, deca
     values = rng.normal(size=(100, count)) * 10.0 ** rng.uniform(-decades, 0.0, (100, count))
     high, low = dd_sum(values)
     for row, found in zip(values, zip(high, low, strict=True), strict=True):
-        terms = _fractions(row)
-        size = sum(map(abs, terms))
-        assert abs(_exact(found) - sum(terms)) <= ((count - 1) * (count - 2) + 1) * size / 2**106
+        terms = fractions(row)
+        allowed = ((count - 1) * (count - 2) + 1) * sum(abs(terms)) / 2**106
+        assert abs(_exact(found) - sum(terms)) <= allowed
 
 
 @given(vectors(2))
 def test_dot_is_exact_to_twice_the_precision(both):
     a, b = both
-    terms = [x * y for x, y in zip(_fractions(a), _fractions(b), strict=True)]
-    assert abs(_exact(dd_dot(a, b)) - sum(terms)) <= sum(map(abs, terms)) / 2**90
+    terms = fractions(a) * fractions(b)
+    assert abs(_exact(dd_dot(a, b)) - sum(terms)) <= sum(abs(terms)) / 2**90
 
 
 @given(seeds, st.integers(1, 400), st.floats(0.0, 60.0))
@@ -65,7 +62,7 @@ def test_sums_of_chosen_terms_keep_that_precision_beside_much_larger_ones(seed, 
     high, low = accurate.dd_sum_chosen(values, chosen)
     for i in range(3):
         for j in range(2):
-            exact = sum(_fractions(values[j, label == i]), Fraction(0))
+            exact = sum(fractions(values[j, label == i]), Fraction(0))
             assert abs(_exact((high[i, j], low[i, j])) - exact) <= exact / 2**85
 
 
