@@ -20,7 +20,7 @@ from discreet.numerics.tilted_losses import in_order_losses, least_two
 from discreet.problems.outcome_rules import OutcomeRule
 
 _U = 2.0**-53
-KINDS = ("even", "tails", "empty", "heavy", "tied", "edge", "faint")
+KINDS = ("even", "tails", "empty", "heavy", "tied", "edge", "faint", "coarse")
 COUNTS = (1, 5, STRIP - 1, STRIP, STRIP + 1, 3 * STRIP + 17)
 
 
@@ -50,6 +50,9 @@ def outcomes(kind, n, m, count, tilt, rng):
     elif kind == "faint":  # products and sums of subnormal size
         a = a * 1e-310
         loss = loss * 1e-310
+    elif kind == "coarse":  # most losses are equal
+        a = rng.integers(0, 3, (n, count)).astype(float)
+        loss = rng.integers(0, 3, (m, count)) * (a.sum(axis=0) > 0.0)
     return a / max(1.0, a.sum()), loss / max(1.0, a.sum())
 
 
