@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import exactly
 import numpy as np
@@ -14,13 +15,6 @@ from solving import assert_certified
 import discreet as ds
 from discreet.backends import Answer, load_backend, run
 from discreet.problems import paper_single
-
-
-class Many:
-    """Blocks of more outcomes than any array here could hold; they are never read."""
-
-    n = m = 2
-    N = 10**12
 
 
 def test_every_form_of_an_answer_is_judged_alike(tmp_path):
@@ -112,7 +106,8 @@ def test_a_solution_without_an_answer_is_refused_in_a_sentence():
 
 def test_outcomes_in_blocks_are_not_limited_by_memory():
     problem = paper_single(bins=16, budget=0.001)
-    large = ds.BlockProblem(Many(), problem.terms, problem.p_x, problem.loss.sum(axis=1))
+    many = SimpleNamespace(n=2, m=2, N=10**12)
+    large = ds.BlockProblem(many, problem.terms, problem.p_x, problem.loss.sum(axis=1))
     assert load_backend("tilt").capabilities.refusal(large) == ""
 
 

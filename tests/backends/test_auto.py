@@ -5,9 +5,10 @@ never hides a refusal.
 from dataclasses import dataclass, field
 
 import numpy as np
+from fake_backends import Bayes
 
 import discreet as ds
-from discreet.backends import Answer, Capabilities, Kind, Raw, Regime, load_backend, run
+from discreet.backends import Answer, Kind, Raw, load_backend, run
 from discreet.backends.auto import Auto
 from discreet.errors import BackendError
 
@@ -19,21 +20,16 @@ BEST = ds.solve(PROBLEM, "tilt")
 
 
 @dataclass
-class Stub:
+class Stub(Bayes):
     """A backend that answers with a blend of the optimum and the best constant, claims what it is
     told, or refuses.
     """
 
     name: str
-    asked: list[str]
+    asked: list[str] = field(kw_only=True)
     claim: str = "optimal"
     share: float = 0.0
     refusal: str = ""
-    capabilities: Capabilities = field(
-        default_factory=lambda: Capabilities(
-            frozenset(Regime), 10_000, True, "a stub for tests", "none"
-        )
-    )
 
     def lower(self, problem, options):
         self.asked.append(self.name)
@@ -59,7 +55,7 @@ def contest(monkeypatch, **stubs):
     """
     asked = []
     own = {
-        name: Stub(name, asked, **stubs.get(name.replace("-", "_"), {"refusal": f"{name} is out"}))
+        name: Stub(name, asked=asked, **stubs.get(name.replace("-", "_"), {"refusal": f"{name} is out"}))
         for name in PREFERENCE
     }
     for module in ("registry", "run"):

@@ -4,6 +4,7 @@ it.
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,14 +29,7 @@ STEPS = ds.problems.person_at_home(steps=2, budget=0.01)
 joint = ds.Problem.from_joint
 
 
-class Endless:
-    """The sizes of more outcomes than any memory holds."""
-
-    n = m = 2
-    N = 1 << 40
-
-
-ENDLESS = replace(BLOCKS, blocks=Endless())
+ENDLESS = replace(BLOCKS, blocks=SimpleNamespace(n=2, m=2, N=1 << 40))
 
 
 def frame(x=range(2), y=range(2), z=range(2), **options):

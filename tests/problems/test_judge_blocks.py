@@ -5,6 +5,7 @@ from fractions import Fraction
 from functools import partial
 from math import inf, nan
 from pathlib import Path
+from types import SimpleNamespace
 
 import exactly
 import numpy as np
@@ -23,7 +24,7 @@ from strategies import problems, seeds
 from discreet import BlockProblem, OutcomeRule
 from discreet.judge import certify
 from discreet.judge.privacy import PRIVATE_LIMIT
-from discreet.problems.outcomes import Chunk
+from discreet.problems import ArrayBlocks
 
 BOTH = pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "numba"])
 
@@ -154,33 +155,17 @@ def test_threads_and_progress(compiled):
 # --------------------------------------------------------------------------------------------------
 
 
-class _Lying:
-    """Blocks that do not hold what their problem states."""
-
-    def __init__(self, problem, p_xz, loss, outcomes=None):
-        self.n = problem.n
-        self.m = problem.m
-        self.N = problem.N if outcomes is None else outcomes
-        self._arrays = p_xz, loss
-
-    def chunks(self):
-        yield Chunk(0, self._arrays[0].shape[1], lambda: self._arrays)
-
-
 @BOTH
 def test_blocks_that_contradict_the_problem_are_refused(compiled):
     problem = problem_of(200)
     rule = OutcomeRule(np.zeros((2, 2)))
     honest = BlockProblem.of(problem)
 
-    def refused(words, p_xz, loss, outcomes=None):
+    def refused(words, p_xz, loss, outcomes=200):
+        chunks = ArrayBlocks(p_xz, loss).chunks
+        lying = replace(honest, blocks=SimpleNamespace(n=2, m=2, N=outcomes, chunks=chunks))
         with raises_input_error(words):
-            certify_rule(
-                replace(honest, blocks=_Lying(problem, p_xz, loss, outcomes)),
-                rule,
-                0.1,
-                compiled=compiled,
-            )
+            certify_rule(lying, rule, 0.1, compiled=compiled)
 
     a = problem.p_xz.copy()
     loss = problem.loss.copy()
