@@ -55,7 +55,9 @@ def contest(monkeypatch, **stubs):
     """
     asked = []
     own = {
-        name: Stub(name, asked=asked, **stubs.get(name.replace("-", "_"), {"refusal": f"{name} is out"}))
+        name: Stub(
+            name, asked=asked, **stubs.get(name.replace("-", "_"), {"refusal": f"{name} is out"})
+        )
         for name in PREFERENCE
     }
     for module in ("registry", "run"):

@@ -550,6 +550,20 @@ def test_a_time_limit_reaches_the_solver(name):
 
 
 @pytest.mark.parametrize(
+    "name", sorted(set(BACKENDS) - {"auto", "glop", "highs", "pyomo", "qif", "tilt"})
+)
+def test_an_iteration_limit_reaches_the_solver(name):
+    """`test_highs` has the limits that HiGHS is given, and `test_peers` that of Glop."""
+    served = [case for case in FAMILIES["dirichlet"][0].cases if serves(name, case)]
+    long = [case for case in served if (solution_of(name, case).iterations or 0) > 4]
+    assert long
+    for problem in map(problem_of, long):
+        limited = solve(problem, name, max_iterations=3)
+        assert limited.iterations <= 4
+        assert limited.status in {Status.INACCURATE, Status.VIOLATED_PRIVACY}
+
+
+@pytest.mark.parametrize(
     "name, setting, value, said",
     [
         ("auto", "solver", "scs", r"auto .*'solver'"),

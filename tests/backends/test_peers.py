@@ -22,7 +22,6 @@ from discreet.backends.lowering import Program
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, native
 from discreet.backends.process import STARTUP_SECONDS, Child
 from discreet.backends.registry import peers
-from discreet.backends.run import attempt
 from discreet.problems import catalog
 from discreet.reports.compare import default_configurations
 
@@ -44,7 +43,7 @@ HALF = catalog.build("paper-single", bins=24, fraction=0.5)
 def test_absurd_budgets_end_in_a_status(name):
     for budget in (5e-324, 1e-300, 1e-30, 1e-12, 50.0, 1e300):
         problem = catalog.build("paper-single", bins=8, budget=budget)
-        found = solve(problem, name, time_limit=10.0, max_iterations=100)
+        found = solve(problem, name, max_iterations=100)
         assert found.status in {
             Status.CERTIFIED,
             Status.INACCURATE,
@@ -54,13 +53,6 @@ def test_absurd_budgets_end_in_a_status(name):
         assert found.message
         if budget >= 50.0:
             assert found.relative_gap <= 1e-6
-
-
-@pytest.mark.parametrize("name", [name for name in PEERS if name != "glop"])
-def test_an_iteration_limit_reaches_the_solver(name):
-    problem = HALF if name in EVERY_BUDGET else PRIVATE
-    free, limited = (attempt(problem, name, Options(max_iterations=most)) for most in (None, 3))
-    assert limited.iterations <= 4 < free.iterations
 
 
 def test_an_iteration_limit_reaches_glop():
