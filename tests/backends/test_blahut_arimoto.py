@@ -160,14 +160,14 @@ def test_a_budget_beyond_double_precision_falls_back_on_perfect_privacy():
 
 
 @pytest.mark.parametrize(
-    "limit, claimed",
-    [({"max_iterations": 20}, "iteration limit"), ({"time_limit": 1e-4}, "time limit")],
+    "limit, claimed, most",
+    [({"max_iterations": 20}, "iteration limit", 21), ({"time_limit": 1e-4}, "time limit", 1)],
     ids=["iterations", "time"],
 )
-def test_a_limit_returns_the_best_so_far(limit, claimed):
+def test_a_limit_returns_the_best_so_far(limit, claimed, most):
     problem = catalog.build("paper-single", bins=1000, fraction=0.5)
     solution = solve(problem, SOLVER, **limit)
     assert solution.status is Status.INACCURATE
     assert solution.claimed == claimed
-    assert solution.iterations <= 21
+    assert solution.iterations <= most
     assert solution.error_probability < problem.constant_error

@@ -102,7 +102,18 @@ def test_highs_reads_mps_and_finds_the_certified_optimum(name, tmp_path):
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_clarabel_reads_its_json_and_finds_the_certified_optimum(name, tmp_path):
+    """The file holds the very doubles of the program."""
     path = ds.export(PROBLEMS[name], tmp_path / "program.json")
+    stored = json.loads(path.read_text(encoding="ascii"))
+    form = ConeProgram.of(Program.of(reduce(PROBLEMS[name]).problem))
+    matrix, right = form.standard()
+    read = sparse.csc_array(
+        tuple(stored["A"][key] for key in ("nzval", "rowval", "colptr")), shape=matrix.shape
+    )
+    assert (read.toarray() == matrix.toarray()).all()
+    assert np.array_equal(stored["b"], right)
+    assert np.array_equal(stored["q"], form.cost)
+    assert stored["about"][1].startswith(f"problem {PROBLEMS[name].digest}")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     solver = clarabel.load_from_file(str(path), settings)
@@ -117,22 +128,6 @@ def test_cvxpy_finds_the_certified_optimum_of_cbf(name, tmp_path, load):
     variables, model = cbf.modelled(cbf.read(path))
     model.solve(solver=cp.CLARABEL)
     check(name, model.value, variables.value, False, 1e-5)
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_json_holds_the_very_doubles_of_the_program(name, tmp_path):
-    stored = json.loads(
-        ds.export(PROBLEMS[name], tmp_path / "program.json").read_text(encoding="ascii")
-    )
-    form = ConeProgram.of(Program.of(reduce(PROBLEMS[name]).problem))
-    matrix, right = form.standard()
-    read = sparse.csc_array(
-        tuple(stored["A"][key] for key in ("nzval", "rowval", "colptr")), shape=matrix.shape
-    )
-    assert (read.toarray() == matrix.toarray()).all()
-    assert np.array_equal(stored["b"], right)
-    assert np.array_equal(stored["q"], form.cost)
-    assert stored["about"][1].startswith(f"problem {PROBLEMS[name].digest}")
 
 
 # -- what is said and refused

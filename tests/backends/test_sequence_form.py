@@ -244,16 +244,15 @@ def test_the_model_of_a_chain_is_the_sum_over_its_paths():
     table = rng.random((2, 3))
     states = {"private": hidden, "public": public, "loss_matrix": table}
     problem = ds.CausalProblem.from_chain(first, move, seen, 0.1, steps=3, **states).noncausal
-    joint = np.zeros((2, 2, 2, 2, 2, 2))
-    loss = np.zeros((3, 3, 3, 2, 2, 2))
-    for a, b, c in product(range(3), repeat=3):
-        path = first[a] * move[a, b] * move[b, c]
-        for z in product(range(2), repeat=3):
-            chance = path * seen[a, z[0]] * seen[b, z[1]] * seen[c, z[2]]
-            joint[hidden[a], hidden[b], hidden[c], *z] += chance
-            for made in product(range(3), repeat=3):
-                lost = table[public[a], made[0]] + table[public[b], made[1]]
-                loss[*made, *z] += chance * (lost + table[public[c], made[2]]) / 3
+    law = np.einsum("a,ab,bc,ax,by,cz->abcxyz", first, move, move, seen, seen, seen)
+    hide = np.eye(2)[hidden]
+    joint = np.einsum("abcxyz,ap,bq,cr->pqrxyz", law, hide, hide, hide)
+    cost = table[public] / 3
+    ones = np.ones_like(cost)
+    loss = sum(
+        np.einsum("abcxyz,ai,bj,ck->ijkxyz", law, *costs)
+        for costs in ((cost, ones, ones), (ones, cost, ones), (ones, ones, cost))
+    )
     assert problem.p_xz == pytest.approx(joint.reshape(8, 8), abs=1e-15)
     assert problem.loss == pytest.approx(loss.reshape(27, 8), abs=1e-15)
 

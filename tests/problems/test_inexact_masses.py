@@ -3,9 +3,12 @@
 """
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 from math import inf
+from types import SimpleNamespace
 
+import exactly
 import mpmath
 import numpy as np
 import pytest
@@ -42,41 +45,24 @@ def _normal_mass(mean, sigma, low, high):
 
 
 def _true_law(problem, rule, laws):
-    """(error probability, leakage) of a rule for normal components (mean, σ), as mpf.
-
-    Columns of doubles sum to 1 except for a rounding, which is not leakage: the joint law is
-    divided by its own total.
+    """(error probability, leakage) of a rule for normal components (mean, σ); its columns are
+    divided by their sums.
     """
-    with mpmath.workdps(50):
-        edges = rule.edges.tolist()
-        masses = [[_normal_mass(*law, *ends) for ends in pairwise(edges)] for law in laws]
-
-        def given_guess(coefficients, probabilities):
-            parts = (
-                c * mass * p
-                for c, row in zip(coefficients.tolist(), masses, strict=True)
-                for mass, p in zip(row, probabilities.tolist(), strict=True)
-            )
-            return mpmath.fsum(parts)
-
-        total = mpmath.fsum(problem.private.ravel().tolist())
-        error = (
-            mpmath.fsum(
-                given_guess(*pair) for pair in zip(problem.losses, rule.estimator, strict=True)
-            )
-            / total
-        )
-        parts = [[given_guess(each, row) for each in problem.private] for row in rule.estimator]
-        made = mpmath.fsum(each for row in parts for each in row)
-        joint = [[each / made for each in row] for row in parts]
-        prior = [mpmath.fsum(column) for column in zip(*joint, strict=True)]
-        leaked = mpmath.mpf(0)
-        for row in joint:
-            mass = mpmath.fsum(row)
-            leaked += mpmath.fsum(
-                u * mpmath.log(u / (mass * p)) for u, p in zip(row, prior, strict=True) if u > 0
-            )
-        return error, leaked
+    masses = np.array(
+        [
+            [
+                Fraction(mpmath.nstr(_normal_mass(*law, *ends), 40))
+                for ends in pairwise(rule.edges.tolist())
+            ]
+            for law in laws
+        ]
+    )
+    exact = SimpleNamespace(
+        p_xz=exactly.fractions(problem.private) @ masses,
+        loss=exactly.fractions(problem.losses) @ masses,
+    )
+    error = exactly.error_probability(exact, rule.estimator, True) / exactly.total(exact)
+    return error, exactly.leakage(exact, rule.estimator, True)
 
 
 def test_a_narrow_interval_between_cdfs_near_one_half_is_charged_what_it_may_be_wrong_by():
