@@ -2,6 +2,8 @@
 it.
 """
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,18 +19,14 @@ from discreet.problems.streams.sample import sample
 SHAPES = [(1, 3), (3, 1), (2, 3), (5, 4)]
 
 
-def weighed(blocks, *, by_error=False):
-    """Masses and least losses of strips of 128 outcomes, chunk by chunk; without an error to weigh
-    by unless `by_error`.
-    """
+def weighed(blocks):
+    """Masses and least losses of strips of 128 outcomes, chunk by chunk."""
     found = {}
     for chunk in blocks.chunks():
         p_xz, loss = chunk.read()
-        least = loss.min(axis=0) if by_error else np.zeros(chunk.count)
         starts = np.arange(0, chunk.count, 128)
-        found[chunk.start] = np.stack(
-            [np.add.reduceat(p_xz.sum(axis=0), starts), np.add.reduceat(least, starts)]
-        )
+        each = np.stack([p_xz.sum(axis=0), loss.min(axis=0)])
+        found[chunk.start] = np.add.reduceat(each, starts, axis=1)
     return found
 
 
@@ -44,17 +42,13 @@ def test_draws_are_systematic(shape, count, seed, by_error, size):
     rng = default_rng(seed)
     joint = random_joint(rng, n, m, count, spread=0.5)
     p_xz = joint.sum(axis=1)
-    loss = joint.sum(axis=(0, 1)) - joint.sum(axis=0)
-    doubt = float(loss.min(axis=0).sum()) if by_error else 0.0
+    loss = by_error * (joint.sum(axis=(0, 1)) - joint.sum(axis=0))
+    doubt = float(loss.min(axis=0).sum()) or math.inf
     blocks = ArrayBlocks(p_xz, loss, size)
-    drawn, counts = sample(blocks, weighed(blocks, by_error=by_error), 128, 100, threads=1)
-    weigh = (
-        (lambda a, b: a.sum(axis=0) + b.min(axis=0) / doubt)
-        if doubt > 0.0
-        else (lambda a, b: a.sum(axis=0))
-    )
-    weights = weigh(p_xz, loss)
-    assert weigh(drawn[:n], drawn[n:]).sum() == pytest.approx(weights.sum(), rel=1e-12)
+    drawn, counts = sample(blocks, weighed(blocks), 128, 100, threads=1)
+    weights = p_xz.sum(axis=0) + loss.min(axis=0) / doubt
+    found = drawn[:n].sum(axis=0) + drawn[n:].min(axis=0) / doubt
+    assert found.sum() == pytest.approx(weights.sum(), rel=1e-12)
     # Evenly spaced in cumulative weight over all outcomes: each is drawn as often as it holds such
     # a place.
     step = weights.sum() / 100
@@ -71,7 +65,7 @@ def test_a_draw_for_every_outcome_is_the_problem_itself():
     rng = default_rng(0)
     split = random_columns(rng, 3, count) / count
     p_xz = np.concatenate([split[:2], split[2:] + (1 / count - split.sum(axis=0))])
-    loss = rng.random((2, count)) / count
+    loss = rng.random((2, count)) * [[0.0], [1.0 / count]]  # without an error to weigh by
     for size in (32, 256):
         blocks = ArrayBlocks(p_xz, loss, size)
         drawn, counts = sample(blocks, weighed(blocks), 128, count, threads=1)
@@ -81,10 +75,10 @@ def test_a_draw_for_every_outcome_is_the_problem_itself():
 
 def test_only_the_strips_that_are_drawn_from_are_read():
     p_xz = np.full((2, 4096), 1e-12)
-    loss = np.full((2, 4096), 5e-13)
+    loss = np.zeros((2, 4096))
     p_xz[:, 3000:3100] = 0.005
     blocks = ArrayBlocks(p_xz, loss, 512)
-    first = weighed(ArrayBlocks(p_xz, loss, 512))
+    first = weighed(blocks)
     read = []
 
     class Watched(ArrayBlocks):
