@@ -12,24 +12,21 @@ from command import python
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_laws import random_joint
-from solving import assert_certified, at_share, under
+from solving import assert_certified, at_share, certificate_of, model_at, under
 from strategies import seeds
 
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.interior_point import solve_interior
-from discreet.backends.tilt.model import model_of
 from discreet.backends.tilt.vertex import Vertex, proven_width
-from discreet.judge import certify
 from discreet.problems import Problem, catalog, paper_single, reduce
 
 FRACTIONS = [0.0, 1e-6, 1e-3, 0.1, 0.5, 0.9]
 
 
 def ended(problem, gap=1e-10, most=100):
-    model = model_of(problem, Precision.of(problem, 1e-9))
-    return solve_interior(model, gap=gap, max_iterations=most)
+    return solve_interior(model_at(problem), gap=gap, max_iterations=most)
 
 
 def crossed(problem, at):
@@ -70,12 +67,6 @@ def assert_consistent(problem, point):
         assert law.leakage_ceiling() <= problem.budget
 
 
-def judge_point(problem, point):
-    """Its certificate; perfect privacy has no price."""
-    price = None if problem.constraint.perfect else point.multipliers
-    return certify(problem, point.columns, point.tilt, price).certificate
-
-
 @given(
     st.integers(2, 5),
     st.integers(2, 5),
@@ -94,7 +85,7 @@ def test_next_to_an_interior_solution_is_a_vertex_that_is_optimal_to_rounding(
     assert_consistent(problem, found)
     assert ties(found) >= 1
     assert proven_width(problem, found, Precision.of(problem, 1e-10)) <= 1e-13
-    judged = judge_point(problem, found)
+    judged = certificate_of(problem, found)
     assert judged.blend == 0.0
     assert judged.kkt.complementarity <= 1e-13 * judged.upper
     assert judged.relative_gap <= 1e-13
@@ -135,7 +126,7 @@ def test_a_tilt_that_is_nearly_known_leads_to_the_optimum_or_nowhere(bins, share
             continue
         count += 1
         assert_consistent(problem, found)
-        judged = judge_point(problem, found)
+        judged = certificate_of(problem, found)
         assert judged.blend == 0.0
         assert judged.relative_gap <= 1e-12
     assert count >= 10

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from random_laws import random_joint
-from solving import assert_certified, at_share
+from solving import assert_certified, at_share, model_at
 
 from discreet import BlockProblem, Problem, Status, solve
-from discreet.backends.precision import Precision
 from discreet.backends.tilt import backend
 from discreet.backends.tilt.interior_point import solve_interior
-from discreet.backends.tilt.model import Ending, Point, model_of
+from discreet.backends.tilt.model import Ending, Point
 from discreet.measures import GLeakage
 from discreet.problems import LeakageBudget, catalog
 
@@ -37,10 +36,9 @@ def test_a_budget_of_any_size_costs_about_as_many_iterations():
 def test_outcomes_in_blocks_are_solved_as_in_one(monkeypatch):
     """4,001 outcomes in four blocks, of which the last is not full."""
     problem = catalog.build("mixture", n=3, m=4, N=4001, seed=1, fraction=0.3)
-    precision = Precision.of(problem, 1e-9)
-    whole, ended = solve_interior(model_of(problem, precision), gap=1e-9, max_iterations=50)
+    whole, ended = solve_interior(model_at(problem), gap=1e-9, max_iterations=50)
     monkeypatch.setattr("discreet.backends.tilt.model._BLOCK_ENTRIES", 1)
-    model = model_of(problem, precision)
+    model = model_at(problem)
     assert model.losses.shape == (4, 4, 1001)
     assert_array_equal(model.joined(model.losses), problem.loss / problem.p_z)
     found, ending = solve_interior(model, gap=1e-9, max_iterations=50)
@@ -81,7 +79,7 @@ def test_small_problems_cost_the_interpreter_little(bins):
     besides operators.
     """
     problem = catalog.build("paper-single", bins=bins, budget=0.01)
-    model = model_of(problem, Precision.of(problem, 1e-9))
+    model = model_at(problem)
     (_, ending), called = counted(lambda: solve_interior(model, gap=1e-9, max_iterations=50))
     assert ending.optimal
     assert called <= 2240

@@ -5,14 +5,13 @@ what binds there.
 import numpy as np
 import pytest
 from random_laws import random_joint
-from solving import under
+from solving import certificate_of, under
 
 import discreet as ds
 from discreet.backends.precision import Precision
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.model import Point
 from discreet.backends.tilt.vertex import proven_width
-from discreet.judge import certify
 
 SMOOTH = [
     "mutual-information",
@@ -36,10 +35,6 @@ def crossed(problem, near):
     return crossover(
         problem, tilt, 1.000001 * near.multipliers, Precision.of(problem, 1e-10), columns, 1e-10
     )
-
-
-def certificate_of(problem, point):
-    return certify(problem, point.columns, point.tilt, point.multipliers).certificate
 
 
 @pytest.mark.parametrize("name", SMOOTH)
