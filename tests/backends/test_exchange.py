@@ -7,9 +7,11 @@ nothing with the writer.
 
 import json
 import math
+from functools import cache
 
 import numpy as np
 import pytest
+from gated import gated
 from random_laws import random_joint
 from refusals import raises_file_error, raises_input_error
 from scipy import sparse
@@ -50,8 +52,12 @@ PROBLEMS = {
     "impossible and merged outcomes": catalog.build("zero-mass", n=3, m=3, N=12, fraction=0.5),
     "two secrets": of_secrets(random_joint(1, 2, 2, 2, 6), (0, 0.01), (1, 0.3, "max-lift")),
 }
-BRACKETS = {name: ds.solve(problem).certificate for name, problem in PROBLEMS.items()}
 LINEAR = [name for name, problem in PROBLEMS.items() if is_linear(problem)]
+
+
+@cache
+def bracket_of(name):
+    return ds.solve(PROBLEMS[name]).certificate
 
 
 def units(problem, linear):
@@ -65,7 +71,7 @@ def check(name, objective, variables, linear, within):
     and keeps the budgets.
     """
     problem = PROBLEMS[name]
-    bracket = BRACKETS[name]
+    bracket = bracket_of(name)
     offset, unit = units(problem, linear)
     error = offset + unit * objective
     scale = bracket.upper
@@ -100,7 +106,7 @@ def test_highs_reads_mps_and_finds_the_certified_optimum(name, tmp_path):
     check(name, solver.getObjectiveValue(), solver.getSolution().col_value, True, 1e-7)
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", gated(PROBLEMS, 2))
 def test_clarabel_reads_its_json_and_finds_the_certified_optimum(name, tmp_path):
     """The file holds the very doubles of the program."""
     path = ds.export(PROBLEMS[name], tmp_path / "program.json")
@@ -121,7 +127,7 @@ def test_clarabel_reads_its_json_and_finds_the_certified_optimum(name, tmp_path)
     check(name, answer.obj_val, answer.x, False, 1e-5)
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", gated(PROBLEMS, 2))
 def test_cvxpy_finds_the_certified_optimum_of_cbf(name, tmp_path, load):
     cbf = load("hard.cbf")
     path = ds.export(PROBLEMS[name], tmp_path / "program.cbf")
@@ -136,7 +142,7 @@ def test_cvxpy_finds_the_certified_optimum_of_cbf(name, tmp_path, load):
 
 def test_the_preamble_translates_the_certified_bracket_into_objectives(tmp_path):
     problem = PROBLEMS["mutual-information"]
-    certificate = BRACKETS["mutual-information"]
+    certificate = bracket_of("mutual-information")
     text = ds.export(problem, tmp_path / "program.cbf", certificate=certificate).read_text(
         encoding="ascii"
     )

@@ -55,6 +55,7 @@ def test_absurd_budgets_end_in_a_status(name):
             assert found.relative_gap <= 1e-6
 
 
+@pytest.mark.gate
 def test_an_iteration_limit_reaches_glop():
     """It does not say how many iterations it took, but ends without an optimum."""
     problem = catalog.build("dirichlet", n=4, m=4, N=60, budget=0.0)
@@ -62,6 +63,7 @@ def test_an_iteration_limit_reaches_glop():
     assert solve(problem, "glop", max_iterations=2).status is not Status.CERTIFIED
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", PEERS)
 def test_the_solver_takes_every_entry_of_its_table(name):
     """A setting that does not exist is noticed, so the settings of the table exist."""
@@ -102,6 +104,7 @@ def test_the_linked_program_is_the_problem():
         assert answer.tilt is None, "duals that are not numbers are left out"
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", sorted({"glop", "pdlp"} - LEFT_OUT))
 def test_a_process_that_starts_for_a_peer_imports_its_library_before_it_is_timed(name):
     with Child("wrong_setting:serve_imports", (name, PRIVATE)) as child:
@@ -144,6 +147,7 @@ def test_a_peer_whose_library_is_missing_is_absent(monkeypatch):
     assert 'pip install "discreet[peers]"' in found.message
 
 
+@pytest.mark.gate
 def test_all_peers_share_a_process():
     """HiGHS comes with four of the libraries; see docs/decisions/0002-base-install.md."""
     code = (

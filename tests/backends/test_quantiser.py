@@ -33,6 +33,7 @@ def test_three_bins_reach_the_continuous_optimum_on_the_papers_model(budget):
     np.testing.assert_allclose(design.edges[1:-1], design.continuous.rule.boundaries, atol=2e-4)
 
 
+@pytest.mark.gate
 def test_with_two_bins_no_single_edge_is_better():
     problem = paper_continuous(0.01)
     design = ds.design_quantiser(problem, 2, continuous=continuous())
@@ -55,6 +56,7 @@ def test_a_model_whose_rule_needs_more_bins_than_it_gets():
     assert len(few.starts) == 5
 
 
+@pytest.mark.gate
 def test_the_random_starts_are_seeded():
     problem = paper_continuous(0.01)
     a, b = (

@@ -35,6 +35,7 @@ def test_more_variables_than_the_stated_limit_are_refused():
     assert "300 variables and here (m − 1) N = 302" in refused.message
 
 
+@pytest.mark.gate
 def test_iterations_that_lead_nowhere_end(monkeypatch):
     """At a tiny budget a line search may go on for thousands of iterations, on some machines."""
     problem = catalog.build(

@@ -366,6 +366,7 @@ print(problem.N, anonymous() - before)
 """
 
 
+@pytest.mark.gate
 @pytest.mark.skipif(
     not os.path.exists("/proc/self/status"),
     reason="the system does not tell anonymous from mapped memory",

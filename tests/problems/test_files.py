@@ -300,6 +300,7 @@ def test_mutated_bytes_are_refused_or_change_nothing(valid, data):
     same_or_refused(folder, bytes(mutated))
 
 
+@pytest.mark.gate
 def test_no_changed_byte_of_the_directory_goes_unnoticed(valid):
     folder, originals = valid
     stored = originals[0]

@@ -216,6 +216,7 @@ print(outcomes, peak() - before)
 """
 
 
+@pytest.mark.gate
 @pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="only Linux tells the peak of one program"
 )
