@@ -7,10 +7,10 @@ from functools import cache
 
 import numpy as np
 import pytest
+from density_cases import NORMALS, P_XY, grid, mixtures
 from gated import gated
 from hypothesis import given
 from hypothesis import strategies as st
-from random_laws import random_joint
 from refusals import raises_input_error
 from scipy import stats
 from strategies import seeds
@@ -19,31 +19,10 @@ import discreet as ds
 from discreet.backends.continuous.boundaries import Boundaries, relative_difference
 from discreet.backends.continuous.newton import polish
 from discreet.backends.precision import Precision
-from discreet.problems import Mixture, NormalDensity, paper_continuous
+from discreet.problems import NormalDensity, paper_continuous
 from discreet.problems.continuous.model import ContinuousProblem
 
-P_XY = np.array([[0.3, 0.2], [0.15, 0.35]])
 GAP = 1e-8
-
-
-def grid(family):
-    return [[family(j, i) for i in range(2)] for j in range(2)]
-
-
-NORMAL = grid(lambda j, i: NormalDensity(i + 0.5 * j, 0.3))
-
-
-def mixture_problem(seed, n, m, parts, budget):
-    rng = np.random.default_rng(seed)
-
-    def law():
-        return Mixture(
-            rng.dirichlet(np.ones(parts)),
-            [NormalDensity(rng.normal(0, 2), rng.uniform(0.2, 1)) for _ in range(parts)],
-        )
-
-    laws = [[law() for _ in range(m)] for _ in range(n)]
-    return ContinuousProblem(laws, random_joint(rng, n, m), budget)
 
 
 @cache
@@ -84,7 +63,7 @@ def test_every_budget_is_certified(budget):
 
 
 def test_tilted_losses_tie_at_the_boundaries_and_the_rule_is_their_minimum():
-    solution = ds.solve(mixture_problem(1, 3, 3, 3, 0.02))
+    solution = ds.solve(mixtures(1, 3, 3, 3, 0.02))
     check(solution)
     problem = solution.problem
     rule = solution.rule
@@ -106,7 +85,7 @@ def test_tilted_losses_tie_at_the_boundaries_and_the_rule_is_their_minimum():
 
 @pytest.mark.parametrize("budget", [0.0, 1e-3, 0.02])
 def test_fine_bins_approach_the_continuous_optimum_from_above(budget):
-    problem = mixture_problem(7, 3, 3, 2, budget)
+    problem = mixtures(7, 3, 3, 2, budget)
     solution = ds.solve(problem)
     check(solution)
     errors = []
@@ -125,7 +104,7 @@ def test_fine_bins_approach_the_continuous_optimum_from_above(budget):
     st.sampled_from([0.0, 0.001, 0.1, 0.5, 2.0]),
 )
 def test_random_mixtures_are_certified_at_any_share_of_the_bayes_leakage(seed, n, m, share):
-    problem = mixture_problem(seed, n, m, 2, math.inf)
+    problem = mixtures(seed, n, m, 2, math.inf)
     leakage = ds.solve(problem).leakage
     check(ds.solve(problem.with_budget(share * leakage)))
 
@@ -240,7 +219,7 @@ def test_a_partition_on_which_tilt_stalls_is_solved_as_a_linear_program():
 
 def test_asymmetric_losses_and_more_guesses_than_values():
     loss = np.array([[0.0, 1.0, 0.2], [5.0, 0.0, 0.4]])  # the third guess abstains
-    problem = ContinuousProblem(NORMAL, P_XY, 0.02, loss_matrix=loss)
+    problem = ContinuousProblem(NORMALS, P_XY, 0.02, loss_matrix=loss)
     solution = ds.solve(problem)
     check(solution)
     assert set(solution.rule.labels) >= {0, 1, 2}
@@ -250,9 +229,9 @@ def test_asymmetric_losses_and_more_guesses_than_values():
 
 def test_private_values_that_never_happen_change_nothing():
     with_unused = ContinuousProblem(
-        [*NORMAL, [NormalDensity(9, 1), NormalDensity(8, 1)]], [*P_XY, [0, 0]], 0.01
+        [*NORMALS, [NormalDensity(9, 1), NormalDensity(8, 1)]], [*P_XY, [0, 0]], 0.01
     )
-    plain = ContinuousProblem(NORMAL, P_XY, 0.01)
+    plain = ContinuousProblem(NORMALS, P_XY, 0.01)
     a = ds.solve(with_unused)
     b = ds.solve(plain)
     check(a)
@@ -286,7 +265,7 @@ def test_newton_whose_time_is_over_proposes_nothing(budget):
 
 
 def test_a_time_limit_ends_the_rounds_and_the_bracket_stays_valid():
-    solution = ds.solve(mixture_problem(2, 2, 2, 2, 0.01), gap=1e-13, time_limit=1e-9)
+    solution = ds.solve(mixtures(2, 2, 2, 2, 0.01), gap=1e-13, time_limit=1e-9)
     assert solution.iterations == 1
     assert solution.status is ds.Status.INACCURATE
     assert solution.certificate.lower <= solution.certificate.upper

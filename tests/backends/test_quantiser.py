@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from density_cases import P_XY, grid
 from refusals import raises_input_error
 from scipy import stats
 
@@ -46,8 +47,8 @@ def test_with_two_bins_no_single_edge_is_better():
 
 
 def test_a_model_whose_rule_needs_more_bins_than_it_gets():
-    laws = [[stats.cauchy(i + 0.5 * j, 0.3) for i in range(2)] for j in range(2)]
-    problem = ds.ContinuousProblem(laws, [[0.3, 0.2], [0.15, 0.35]], 0.02)
+    laws = grid(lambda j, i: stats.cauchy(i + 0.5 * j, 0.3))
+    problem = ds.ContinuousProblem(laws, P_XY, 0.02)
     needed = ds.solve(problem).rule.edges.size - 1
     few = ds.design_quantiser(problem, 3)
     enough = ds.design_quantiser(problem, needed)

@@ -6,11 +6,11 @@ from math import inf, nan
 
 import numpy as np
 import pytest
+from density_cases import NORMALS, P_XY, grid, mixtures
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from numpy.testing import assert_allclose
-from random_laws import random_joint
 from refusals import raises_input_error
 from scipy import optimize, stats
 from solving import assert_certified
@@ -30,30 +30,6 @@ from discreet.problems.continuous.bound import _Cells, _decide, _Tilted, sweep
 from discreet.problems.continuous.density import component
 
 NORMAL = NormalDensity(0, 1)
-P_XY = np.array([[0.3, 0.2], [0.15, 0.35]])
-
-
-def grid(family):
-    return [[family(j, i) for i in range(2)] for j in range(2)]
-
-
-def shifted_normals():
-    return grid(lambda j, i: NormalDensity(i + 0.5 * j, 0.3))
-
-
-def mixtures(seed, n=3, m=3, parts=3, budget=inf):
-    rng = default_rng(seed)
-    laws = [
-        [
-            Mixture(
-                rng.dirichlet(np.ones(parts)),
-                [NormalDensity(rng.normal(0, 2), rng.uniform(0.2, 1)) for _ in range(parts)],
-            )
-            for _ in range(m)
-        ]
-        for _ in range(n)
-    ]
-    return ContinuousProblem(laws, random_joint(rng, n, m), budget)
 
 
 # -- the problem
@@ -133,12 +109,12 @@ def test_a_bad_density_is_refused_in_one_sentence(entry, words):
 )
 def test_a_bad_model_is_refused_in_one_sentence(p_xy, options, words):
     with raises_input_error(words):
-        ContinuousProblem(shifted_normals(), p_xy, 0.1, **options)
+        ContinuousProblem(NORMALS, p_xy, 0.1, **options)
 
 
 def test_bad_budgets_parameters_and_mixtures_are_refused():
     with raises_input_error(r"budget= .*equivocation="):
-        ContinuousProblem(shifted_normals(), P_XY)
+        ContinuousProblem(NORMALS, P_XY)
     with raises_input_error("-1 nats"):
         paper_continuous(-1.0)
     with raises_input_error("σ"):
@@ -150,7 +126,7 @@ def test_bad_budgets_parameters_and_mixtures_are_refused():
 
 
 def test_a_total_within_the_tolerance_is_scaled():
-    problem = ContinuousProblem(shifted_normals(), P_XY + np.array([[0, 0], [0, 5e-10]]), 0.1)
+    problem = ContinuousProblem(NORMALS, P_XY + np.array([[0, 0], [0, 5e-10]]), 0.1)
     assert problem.p_xy.sum() == pytest.approx(1.0, abs=1e-15)
 
 
@@ -470,8 +446,7 @@ def test_a_problem_lists_the_assumptions_of_its_certificates():
 def test_a_less_accurate_model_gets_a_wider_bracket():
     rule = IntervalRule.from_labels([0.5], [0, 1], 2)
     problems = [
-        ContinuousProblem(shifted_normals(), P_XY, inf, accuracy=accuracy)
-        for accuracy in (5e-13, 1e-9, 1e-7)
+        ContinuousProblem(NORMALS, P_XY, inf, accuracy=accuracy) for accuracy in (5e-13, 1e-9, 1e-7)
     ]
     gaps = [certify(problem, rule, np.zeros((2, 2)), 0.0).certificate.lower for problem in problems]
     assert gaps[0] > gaps[1] > gaps[2]

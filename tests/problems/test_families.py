@@ -8,6 +8,7 @@ from math import inf
 
 import numpy as np
 import pytest
+from density_cases import P_XY
 from gated import gated
 from numpy.random import default_rng
 from scipy import stats
@@ -224,7 +225,7 @@ def test_duals_of_a_prior_that_errs_are_lowered_far_enough(budget):
 def test_a_guess_whose_mass_underflows_is_not_called_private():
     """Beyond 60 σ a normal law has a mass of 1e-784, and a guess made only there would reveal X."""
     laws = [[NormalDensity(0.0, 1.0)] * 2, [NormalDensity(0.5, 1.0)] * 2]
-    problem = ContinuousProblem(laws, [[0.3, 0.2], [0.15, 0.35]], 0.0)
+    problem = ContinuousProblem(laws, P_XY, 0.0)
     verdict = certify(problem, IntervalRule.from_labels([60.0], [1, 0], 2))
     assert not verdict.certificate.own_budget_kept
 
