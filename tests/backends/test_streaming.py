@@ -21,9 +21,8 @@ from discreet.backends.solution import derive_status
 from discreet.backends.tilt import rounds
 from discreet.judge import certify
 from discreet.numerics.compiled import compiled_available
-from discreet.problems import LeakageBudget, lattice_problem, weighted_mixture
+from discreet.problems import block_problem, lattice_problem, weighted_mixture
 from discreet.problems.catalog.paper import paper_edges
-from discreet.problems.constraint import Term
 from discreet.problems.outcomes import Chunk
 from discreet.problems.sensors import PAPER_EDGES, iid_sensors, linear_conditional, paper_p_xy
 from discreet.reports.tables import solution_facts
@@ -165,6 +164,21 @@ def test_interrupted_in_any_pass(threads):
     assert answered >= 2
 
 
+def test_interrupted_while_reporting():
+    problem = random_problem("mixture", 3, 3, 3000, 1, 0.3)
+    reports = []
+
+    def interrupt(*report):
+        reports.append(report)
+        if len(reports) == 1:
+            raise KeyboardInterrupt
+
+    solution = solve(in_blocks(problem), progress=interrupt)
+    assert solution.claimed == "interrupted"
+    assert_true(problem, solution)
+    assert solution.relative_gap < 0.1
+
+
 def test_few_outcomes_are_read_once_by_the_solver_and_once_by_the_judge(monkeypatch):
     monkeypatch.undo()  # the usual thresholds
     blocks, source = watched(random_problem("mixture", 3, 3, 300, 1, 0.3))
@@ -210,24 +224,13 @@ class Generated:
         return np.stack([x, 1.0 - x]) / self.N, np.stack([1.0 - z, z]) / self.N
 
 
-def generated_problem(outcomes, budget):
-    blocks = Generated(outcomes)
-    p_x = np.zeros(2)
-    losses = np.zeros(2)
-    for chunk in blocks.chunks():
-        p_xz, loss = chunk.read()
-        p_x = p_x + p_xz.sum(axis=1)
-        losses = losses + loss.sum(axis=1)
-    return BlockProblem(blocks, (Term.of(LeakageBudget(budget), [p_x.size]),), p_x, losses)
-
-
 def test_memory_holds_no_more_than_chunks_and_retained_outcomes(monkeypatch):
     monkeypatch.undo()  # the usual thresholds
     if compiled_available():
         import numba  # noqa: F401 (once it is loaded, 300,000 outcomes are enough for compiled kernels)
     # The time of compiling is not measured.
-    solve(generated_problem(300_000, 0.01), gap=GAP, threads=1)
-    problem = generated_problem(600_000, 0.01)
+    solve(block_problem(Generated(300_000), 0.01), gap=GAP, threads=1)
+    problem = block_problem(Generated(600_000), 0.01)
     tracemalloc.start()
     solution = solve(problem, gap=GAP, threads=1)
     peak = tracemalloc.get_traced_memory()[1]
