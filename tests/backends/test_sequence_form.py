@@ -302,20 +302,6 @@ def test_other_requests_are_refused_in_one_sentence():
     assert "does not serve guesses over time" in ds.solve(problem, "tilt").message
 
 
-def test_a_sequence_of_guesses_too_rare_to_be_told_is_not_private():
-    """The product of a mass of 1e-200 and a probability of 1e-200 underflows, and only one private
-    value has it.
-    """
-    p_xz = np.array([[0.5, 1e-200], [0.5, 0.0]])
-    loss = np.array([[0.1, 0.0], [0.2, 0.0]])
-    problem = ds.CausalProblem(p_xz, loss, 0.0)
-    rule = ds.CausalRule(problem.tree, [np.array([[[1.0, 1.0], [0.0, 1e-200]]])])
-    judged = ds.certify(problem, rule).certificate
-    assert judged.own_private_within == math.inf
-    assert judged.private_within == 0.0
-    assert judged.blend == 1.0
-
-
 def test_a_loss_on_a_sequence_too_rare_to_be_told_is_in_the_upper_bound():
     """Two kernels of 1e-200 have a product of 1e-400, and 1e100 times that is more than the other
     losses.

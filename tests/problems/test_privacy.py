@@ -17,10 +17,11 @@ from random_laws import random_joint
 from strategies import estimators, garbage, problems, tilts
 
 import discreet as ds
-from discreet import OutcomeRule, Problem, Status, verify
+from discreet import CausalProblem, CausalRule, OutcomeRule, Problem, Status, verify
 from discreet.checks import at_most
 from discreet.judge import certify
 from discreet.judge.privacy import PRIVATE_LIMIT, is_private
+from discreet.problems import IntervalRule, NormalDensity
 
 
 def solved(problem, backend):
@@ -169,26 +170,40 @@ def test_a_bracket_excludes_only_what_it_is_about():
     assert not judged.excludes(above)
 
 
-def test_a_guess_too_rare_to_be_told_is_not_called_private():
-    problem = Problem([[0.5, 1e-300], [0.5, 0.0]], [[0.0, 1e-300], [1.0, 0.0]], 0.0)
-    faint = [[1.0, 1.0], [0.0, 1e-30]]
-    judged = certify(problem, faint).certificate
+RARE = [[0.5, 1e-200], [0.5, 0.0]], [[0.1, 0.0], [0.2, 0.0]]
+"""Only one private value has the second outcome: p(x, z), and losses."""
+STEP = CausalProblem(*map(np.array, RARE), 0.0)
+DENSITIES = [[NormalDensity(0.0, 1.0)] * 2, [NormalDensity(0.5, 1.0)] * 2]
+
+
+@pytest.mark.parametrize(
+    "problem, answer",
+    {
+        "estimator": (Problem(*RARE, 0.0), [[1.0, 1.0], [0.0, 1e-200]]),
+        **{
+            f"share {share}": (
+                Problem(*RARE, 0.0),
+                OutcomeRule(np.zeros((2, 2)), [1], [[1.0], [1e-200]], share, [1.0, 0.0]),
+            )
+            for share in (0.0, 0.5, 1e-300)
+        },
+        "step": (STEP, CausalRule(STEP.tree, [np.array([[[1.0, 1.0], [0.0, 1e-200]]])])),
+        # Beyond 60 σ a normal law has a mass of 1e-784.
+        "densities": (
+            ds.ContinuousProblem(DENSITIES, [[0.3, 0.2], [0.15, 0.35]], 0.0),
+            IntervalRule.from_labels([60.0], [1, 0], 2),
+        ),
+    }.values(),
+)
+def test_a_guess_too_rare_to_be_told_is_not_called_private(problem, answer):
+    """The product of a mass of 1e-200 and a probability of 1e-200 underflows."""
+    judged = certify(problem, answer).certificate
+    assert not judged.own_budget_kept
     assert judged.own_private_within == inf
     assert judged.private_within == 0.0
-    assert judged.blend == 1.0
-
-
-@pytest.mark.parametrize("share", [0.0, 0.5, 1e-300])
-def test_a_share_does_not_hide_a_guess_too_rare_to_be_told(share):
-    """The product of a mass of 1e-200 and a probability of 1e-200 underflows, and only one private
-    value has it.
-    """
-    p_xz = [[0.5, 1e-200], [0.5, 0.0]]
-    loss = [[0.1, 0.0], [0.2, 0.0]]
-    rule = OutcomeRule(np.zeros((2, 2)), [1], [[1.0], [1e-200]], share, [1.0, 0.0])
-    solution = ds.certify(Problem(p_xz, loss, 0.0), rule)
-    assert solution.certificate.own_private_within == inf
-    assert verify(solution.problem, solution).budget_kept
+    if isinstance(problem, Problem):
+        solution = ds.certify(problem, answer)
+        assert verify(problem, solution).budget_kept
 
 
 def test_an_entry_that_underflows_counts_beside_others_of_its_guess():
