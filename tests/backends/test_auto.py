@@ -101,11 +101,6 @@ def test_when_no_backend_can_every_reason_is_given(monkeypatch):
     assert all(f"{name} is out" in solution.message for name in PREFERENCE)
 
 
-def test_every_backend_it_prefers_exists_and_is_not_itself():
-    assert "auto" not in PREFERENCE
-    assert all(load_backend(name).name == name for name in PREFERENCE)
-
-
 def test_an_attempt_is_judged_once_and_again_only_with_better_duals(monkeypatch):
     asked = []
     real = run.judge.certify

@@ -1,4 +1,4 @@
-"""The start of the interior point, and how its iteration ends."""
+"""The start of the interior point, how its iteration ends, and the optimum under every measure."""
 
 from decimal import Decimal, getcontext
 
@@ -7,7 +7,7 @@ import pytest
 from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
 from random_laws import random_joint
-from solving import assert_certified, at_share, model_at
+from solving import TEXTS, assert_certified, at_share, certificate_of, model_at, under
 
 import discreet as ds
 from discreet.backends.tilt import interior_point, relation
@@ -138,3 +138,31 @@ def test_an_iteration_that_ends_early_errs_no_more_than_any_of_its_iterates(load
     assert ending.reason == "iteration limit"
     assert problem.leakage(point.columns) <= problem.budget
     assert problem.error_probability(point.columns) <= min(errors) * (1.0 + 1e-12)
+
+
+CONDITIONAL = "conditional-mutual-information"
+
+
+def drawn(text, seed, share):
+    """A random law under a share of what the Bayes rule leaks, or of 3 where that is infinite."""
+    return under(random_joint(seed, 3, 2, 40, spread=0.3), text, share, 3.0)
+
+
+@pytest.mark.parametrize("text", [*TEXTS, "sibson:alpha=1.1", "sibson:alpha=30", CONDITIONAL])
+@pytest.mark.parametrize("fraction", [0.5, 1e-4])
+def test_the_iteration_alone_proves_the_optimum_under_every_measure(text, fraction):
+    for seed in range(3):
+        problem = drawn(text, seed, fraction)
+        point, ending = solve_interior(model_at(problem), gap=2.5e-10, max_iterations=100)
+        assert ending.optimal
+        assert ending.iterations <= 20
+        assert certificate_of(problem, point).relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("text", TEXTS[1:])
+def test_budgets_at_the_edge_of_double_precision_are_certified(text):
+    """Where a budget cannot be told from nothing, perfect privacy is solved; a gain's budget 0 is a
+    constraint.
+    """
+    for budget in (0.0, 1e-14, 1e-12, 50.0):
+        assert_certified(drawn(text, 3, 0.5).with_budget(budget), "tilt")

@@ -135,16 +135,19 @@ def test_no_peer_answers_unless_asked():
     assert not [name for name in PEERS if re.search(rf"\b{name}\b", refusal)]
 
 
-def test_a_peer_whose_library_is_missing_is_absent(monkeypatch):
+@pytest.mark.parametrize(
+    "name, library, extra", [("ipopt", "casadi", "peers"), ("cupdlpx", "cupdlpx", "gpu")]
+)
+def test_a_peer_whose_library_is_missing_is_absent(name, library, extra, monkeypatch):
     real = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util,
         "find_spec",
-        lambda name, *rest: None if name == "casadi" else real(name, *rest),
+        lambda asked, *rest: None if asked == library else real(asked, *rest),
     )
-    found = solve(HALF, "ipopt")
+    found = solve(PRIVATE, name)
     assert found.status is Status.ABSENT
-    assert 'pip install "discreet[peers]"' in found.message
+    assert f'pip install "discreet[{extra}]"' in found.message
 
 
 @pytest.mark.gate

@@ -22,7 +22,6 @@ BAYES = MODEL.bayes_estimator
 TILT = np.zeros((2, 2))
 BLOCKS = ds.BlockProblem.of(MODEL)
 LAW = np.full((2, 2), 0.25)
-NORMAL = sensors.NormalDensity(0.0, 1.0)
 DENSITIES = ds.problems.paper_continuous(0.01)
 SEALED = replace(BLOCKS, blocks=Mapped(BLOCKS.blocks, lambda *masses: masses))
 STEPS = ds.problems.person_at_home(steps=2, budget=0.01)

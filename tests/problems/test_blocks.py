@@ -1,5 +1,5 @@
-"""Blocks of outcomes: passes over them, files mapped to memory, files written, and refusals of
-invalid problems.
+"""Blocks of outcomes: passes over them and their order, files mapped to memory, files written, and
+refusals of invalid problems.
 """
 
 import os
@@ -24,7 +24,8 @@ import discreet as ds
 from discreet import BlockProblem, InputError, Problem, load_problem, save_problem
 from discreet.files import map_problem, write_blocks
 from discreet.problems import ArrayBlocks, block_problem, blocks_from
-from discreet.problems.outcomes import in_order
+from discreet.problems.folds import FAN, fold
+from discreet.problems.outcomes import Chunk, chunk_size, in_order
 
 problem_of = cache(partial(random_problem, outcomes=500, m=3, name="an example"))
 
@@ -150,8 +151,10 @@ def test_chunks_out_of_order_are_refused():
         def chunks(self):
             yield from reversed(list(super().chunks()))
 
-    with raises_input_error(r"outcome 400 .*0"):
-        block_problem(Reversed(problem.p_xz, problem.loss, 100), 0.01)
+    blocks = Reversed(problem.p_xz, problem.loss, 100)
+    for visit in (lambda: block_problem(blocks, 0.01), lambda: fold(blocks, own_start, nested)):
+        with raises_input_error(r"outcome 400 .*0"):
+            visit()
 
 
 # -- iterators
@@ -404,3 +407,50 @@ def test_what_takes_arrays_takes_outcomes_in_blocks(tmp_path):
     assert_array_equal(ds.lift(blocks, variables), ds.lift(problem, variables))
     save_problem(tmp_path / "blocks.npz", blocks)
     assert_array_equal(load_problem(tmp_path / "blocks.npz").p_xz, problem.p_xz)
+
+
+class Counted:
+    """N outcomes in chunks of one, without contents."""
+
+    n = m = 1
+
+    def __init__(self, outcomes):
+        self.N = outcomes
+
+    def chunks(self):
+        for start in range(self.N):
+            yield Chunk(start, 1, lambda start=start: (np.full((1, 1), float(start)),) * 2)
+
+
+def nested(parts):
+    """A merge that shows the order of all merges."""
+    return tuple(parts)
+
+
+def own_start(chunk):
+    return chunk.start
+
+
+def test_siblings_are_merged_at_once_and_once():
+    assert fold(Counted(1), own_start, nested) == (0,)
+    assert fold(Counted(FAN), own_start, nested, threads=2) == tuple(range(FAN))
+    assert fold(Counted(FAN + 2), own_start, nested) == (tuple(range(FAN)), (FAN, FAN + 1))
+
+
+def test_only_chunks_that_something_is_given_for_are_visited():
+    visited = fold(
+        Counted(50), lambda chunk, more: (chunk.start, more), nested, given={3: "a", 40: "b"}
+    )
+    assert visited == ((3, "a"), (40, "b"))
+
+
+def test_there_are_never_more_than_some_hundred_thousand_chunks():
+    for outcomes in (1, 1 << 22, (1 << 22) - 1, 1 << 35, (1 << 35) + 1, 10**12, 1 << 45):
+        size = chunk_size(outcomes)
+        assert -(-outcomes // size) <= 1 << 17
+        assert size & (size - 1) == 0
+    assert (chunk_size(1 << 21), chunk_size(1 << 22), chunk_size(1 << 35)) == (
+        1 << 16,
+        1 << 18,
+        1 << 18,
+    )
