@@ -25,23 +25,12 @@ EVERY_ENTRY = pytest.mark.parametrize("name", NAMES)
 HALVED = pytest.mark.parametrize("name", sorted({*NAMES} - {"tiny-budget", "slack-budget"}))
 """Entries whose default budget is half of what the Bayes rule leaks."""
 
-# Bayes error and I_MAP in nats with the digits they were published with, and the perfect-privacy
-# error certified to a relative gap of 1e-10. The last published digit of two leakages is off by 0.5
-# and 0.55 of a unit (see EXACT), so "agrees" below means: within one unit of the last digit.
-
 # Bayes error and I_MAP of M sensors, summed over the count lattice in 40-digit arithmetic.
 EXACT = [
     (1, 0.0793277702915145, 0.0106239724139194),
     (5, 0.014776890093557, 3.67611840049955e-4),
     (10, 0.00226509296060852, 1.71545731245243e-5),
 ]
-
-
-def agrees(value, text):
-    """Whether a value agrees with a printed one within a unit of its last digit."""
-    digits, _, exponent = text.partition("e")
-    unit = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
-    return abs(value - float(text)) <= unit
 
 
 # -- reference values

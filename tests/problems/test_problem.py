@@ -21,12 +21,6 @@ P_XZ = np.array([[0.3, 0.2], [0.1, 0.4]])
 LOSS = np.array([[0.1, 0.3], [0.3, 0.2]])
 
 
-def _changed(array, index, value):
-    other = array.copy()
-    other[index] = value
-    return other
-
-
 # -- validation
 # --------------------------------------------------------------------------------------------------
 
@@ -37,10 +31,6 @@ def _changed(array, index, value):
         (np.ones(4) / 4, LOSS, r"p_xz .*\[4\].*\[n, N\]"),
         (np.zeros((2, 0)), LOSS, r"p_xz .*\[2, 0\]"),
         (P_XZ, np.ones((2, 3)), "p_xz has 2 .*loss has 3"),
-        (_changed(P_XZ, (1, 0), nan), LOSS, r"p_xz\[1, 0\] is nan"),
-        (_changed(P_XZ, (0, 1), -0.2), LOSS, r"p_xz\[0, 1\] is -0.2"),
-        (P_XZ, _changed(LOSS, (1, 1), -1e-300), r"loss\[1, 1\] is -1e-300"),
-        (P_XZ, _changed(LOSS, (1, 0), 1e101), r"loss\[1, 0\] is 1e\+101.* 1e\+100"),
         (P_XZ * 10, LOSS, "p_xz sums to 10.0"),
         (P_XZ * (1 + 2e-9), LOSS, "p_xz sums to 1.000000002"),
         (np.array([[0.6, 0.0], [0.4, 0.0]]), LOSS, "outcome 1 .*p_xz .*loss"),
