@@ -51,7 +51,7 @@ def large_order():
 
 def perturbed(problem, seed):
     """The problem in another order, each entry changed by up to about ten units of rounding."""
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     rows = np.concatenate([problem.p_xz, problem.loss])
     rows *= 1.0 + 1e-15 * rng.uniform(-1.0, 1.0, rows.shape)
     p_xz, loss = np.split(rows[:, rng.permutation(problem.N)], [problem.n])

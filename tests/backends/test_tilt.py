@@ -135,7 +135,7 @@ def test_a_budget_below_the_rounding_of_its_own_law_is_not_broken():
 
 
 def test_losses_that_products_round_to_zero_are_no_failure():
-    rng = np.random.default_rng(1)
+    rng = default_rng(1)
     p_xz = random_joint(rng, 2, 3)
     loss = rng.integers(0, 3, (2, 3)) * 5e-324
     solution = solve(Problem(p_xz, loss, 1e-8), "tilt")

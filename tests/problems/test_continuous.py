@@ -542,7 +542,7 @@ def test_a_budget_is_kept_by_a_guess_on_a_narrow_interval(width, at):
     st.sampled_from([1e-12, 1e-6, 1e-3, 0.02, 0.1, inf]),
 )
 def test_brackets_of_rules_with_intervals_of_any_width(seed, exponent, budget):
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     normals = [(float(rng.normal()), float(rng.uniform(0.2, 2.0))) for _ in range(4)]
     laws = [
         [NormalDensity(*normals[0]), NormalDensity(*normals[1])],

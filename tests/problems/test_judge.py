@@ -342,7 +342,7 @@ def test_column_error_covers_the_columns(matrix):
 
 def test_a_guess_that_is_always_the_same_leaks_nothing_of_any_secret():
     """The totals of two secrets differ by rounding, which exceeds a budget of 1e-240."""
-    joint = np.random.default_rng(0).dirichlet(np.ones(24)).reshape(2, 2, 6)
+    joint = default_rng(0).dirichlet(np.ones(24)).reshape(2, 2, 6)
     secrets = [ds.Constraint(joint.sum(axis=k), 1e-240, "total-variation") for k in (0, 1)]
     problem = ds.Problem(loss=joint.sum(axis=1), constraints=secrets)
     solution = ds.certify(problem, [[1.0] * 6, [0.0] * 6])

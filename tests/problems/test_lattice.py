@@ -166,7 +166,7 @@ def alike(law, sensors):
 
 
 def different(seed, sensors, bins, n=3, m=2):
-    return np.random.default_rng(seed).dirichlet(np.full(bins, 0.7), size=(sensors, n, m))
+    return default_rng(seed).dirichlet(np.full(bins, 0.7), size=(sensors, n, m))
 
 
 GROUPS = {

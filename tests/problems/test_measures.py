@@ -353,7 +353,7 @@ def _near_private(rng, n, m, outcomes, size):
 @pytest.mark.parametrize("size", [1.0, 1e-2, 1e-4, 1e-7, 1e-10, 1e-13])
 @pytest.mark.parametrize("shape", [(2, 2, 4), (2, 2, 64), (3, 4, 20)])
 def test_leakage_is_accurate_relative_to_itself(shape, size):
-    p_xz, estimator = _near_private(np.random.default_rng(3), *shape, size)
+    p_xz, estimator = _near_private(default_rng(3), *shape, size)
     problem = Problem(p_xz, np.zeros((shape[1], shape[2])), math.inf)
     exact = exactly.leakage(problem, estimator)
     assert size <= 1e-2 or exact > 1e-6
