@@ -26,8 +26,9 @@ from left_out import LEFT_OUT
 from numpy.testing import assert_allclose, assert_array_equal
 from random_laws import random_joint
 from refusals import raises_input_error
+from solving import at_share, of_secrets
 
-from discreet import Constraint, Options, Problem, Status, solve
+from discreet import Options, Problem, Status, solve
 from discreet.backends import Kind, Regime, availability, backend_names, capabilities, load_backend
 from discreet.backends.contract import ACCURACY, COLUMNS
 from discreet.backends.run import attempt, conclude
@@ -146,49 +147,34 @@ SEVERAL = {
     "perfect and linear": ("perfect", "local-differential-privacy"),
     "perfect and smooth": ("perfect", "mutual-information"),
 }
-# p(x, another x, y, z)
+# p(x, x', y, z)
 JOINT = random_joint(8, 3, 2, 3, 8, spread=0.6)
-LOSS = JOINT.sum(axis=(0, 1, 2)) - JOINT.sum(axis=(0, 1))
-OTHER = JOINT.sum(axis=(0, 2))
 
 
-def rows_of(measure):
-    """The private joint of a measure, which is conditional on Y or not."""
-    if measure in CONDITIONAL:
-        return JOINT.sum(axis=1).transpose(1, 0, 2)
-    return JOINT.sum(axis=(1, 2))
+def secret_of(measure):
+    return 2 if measure in CONDITIONAL else 0
 
 
-def constraint(rows, measure, budget, fraction=0.2):
-    """A positive budget is a fraction of what the Bayes rule leaks, or of 2 nats where that is
-    infinite.
-    """
+def limit(secret, measure, share=0.2):
+    """A constraint by a share of what the Bayes rule leaks, or of 2 nats where that is infinite."""
     if measure == "perfect":
-        return Constraint(rows, 0.0)
-    if budget != "positive":
-        return Constraint(rows, BUDGETS[budget]["budget"], measure)
-    most = Problem(rows, LOSS, math.inf, measure=measure).bayes_leakage
-    return Constraint(rows, fraction * (most if math.isfinite(most) else 2.0), measure)
+        return secret, 0.0
+    free = of_secrets(JOINT, (secret, math.inf, measure))
+    return secret, at_share(free, share, 2.0).budget, measure
 
 
 def under(measure, budget, times=1):
     """A problem of one measure, whose constraint is stated once or several times."""
-    only = constraint(rows_of(measure), measure, budget)
-    return Problem(loss=LOSS, constraints=[only] * times)
+    stated = limit(secret_of(measure), measure)
+    if budget != "positive":
+        stated = stated[0], BUDGETS[budget]["budget"], measure
+    return of_secrets(JOINT, *[stated] * times)
 
 
 def of_two(first, second):
     """Constraints about two secrets; perfect privacy is about the second."""
-    rows = [rows_of(first), OTHER]
-    if first == "perfect":
-        rows.reverse()
-    return Problem(
-        loss=LOSS,
-        constraints=[
-            constraint(rows[0], first, "positive", 0.3),
-            constraint(rows[1], second, "positive", 0.2),
-        ],
-    )
+    secrets = (1, 0) if first == "perfect" else (secret_of(first), 1)
+    return of_secrets(JOINT, limit(secrets[0], first, 0.3), limit(secrets[1], second))
 
 
 def measured(measure, times=1):
@@ -492,8 +478,9 @@ def test_the_plural_form_is_the_plain_form(row):
     for case in row.cases:
         plural = problem_of(case)
         (term,) = plural.terms
-        rows = rows_of(row.label)
-        plain = Problem(rows, LOSS, term.budget)
+        given_y = JOINT.sum(axis=1).transpose(1, 0, 2)
+        rows = given_y if term.measure.conditional else plural.p_xz
+        plain = Problem(rows, plural.loss, term.budget)
         assert plain.digest == plural.digest
         assert plain.terms == plural.terms
         assert_array_equal(plain.p_xz, plural.p_xz)
