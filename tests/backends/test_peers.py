@@ -16,7 +16,7 @@ from random_laws import random_columns
 from solving import assert_certified
 
 from discreet import Options, Status, solve
-from discreet.backends import Regime, backend_names, capabilities, load_backend
+from discreet.backends import Regime, capabilities, load_backend
 from discreet.backends.highs import highs_options
 from discreet.backends.lowering import Program
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, native
@@ -113,16 +113,6 @@ def test_a_process_that_starts_for_a_peer_imports_its_library_before_it_is_timed
 
 # -- peers among the backends
 # --------------------------------------------------------------------------------------------
-
-
-def test_peers_are_registered_and_known_as_such():
-    assert (
-        {"clarabel", "glop", "ipopt", "moreau", "pdlp", "pounce", "qics", "trust-constr", "uno"}
-        <= {*PEERS, *LEFT_OUT}
-        <= peers()
-        < set(backend_names())
-    )
-    assert set(PEERS) < peers()
 
 
 def test_no_peer_answers_unless_asked():

@@ -343,17 +343,14 @@ def test_the_curvature_of_smooth_measures_is_the_second_derivative(name):
         assert found == pytest.approx((values[0] - 2.0 * values[1] + values[2]) / step**2, rel=1e-4)
 
 
-def _near_private(rng, n, m, outcomes, size):
-    """A joint p_xz, and an estimator whose probabilities vary by about `size` over the outcomes."""
-    p_xz = random_joint(rng, n, outcomes)
-    base = rng.dirichlet(np.ones(m))[:, None]
-    return p_xz, base * (1.0 + size * rng.uniform(-1.0, 1.0, (m, outcomes)))
-
-
 @pytest.mark.parametrize("size", [1.0, 1e-2, 1e-4, 1e-7, 1e-10, 1e-13])
 @pytest.mark.parametrize("shape", [(2, 2, 4), (2, 2, 64), (3, 4, 20)])
 def test_leakage_is_accurate_relative_to_itself(shape, size):
-    p_xz, estimator = _near_private(default_rng(3), *shape, size)
+    n, m, outcomes = shape
+    rng = default_rng(3)
+    p_xz = random_joint(rng, n, outcomes)
+    base = rng.dirichlet(np.ones(m))[:, None]
+    estimator = base * (1.0 + size * rng.uniform(-1.0, 1.0, (m, outcomes)))
     problem = Problem(p_xz, np.zeros((shape[1], shape[2])), math.inf)
     exact = exactly.leakage(problem, estimator)
     assert size <= 1e-2 or exact > 1e-6
