@@ -286,26 +286,9 @@ def test_an_answer_over_one_of_the_budgets_is_repaired_until_all_are_kept():
 # -------------------------------------------------------------------------------------
 
 
-def _private(problem, rows):
-    """An estimator with no information in these rows: few outcomes are drawn, exactly as the
-    equations ask.
-    """
-    from scipy.optimize import linprog
-
-    parts = [
-        problem.p_xz[r]
-        - np.outer(problem.p_x[r] / problem.p_x[r].sum(), problem.p_xz[r].sum(axis=0))
-        for r in rows
-    ]
-    equations = np.vstack([each[:-1] / each.std() for each in parts])
-    cost = problem.loss[0] - problem.loss[1]
-    share = linprog(cost, A_eq=equations, b_eq=np.zeros(len(equations)), bounds=(0, 1)).x
-    return np.vstack([share, 1.0 - share])
-
-
 def test_exact_privacy_of_one_secret_beside_a_budget_of_another():
     problem = several((FIRST, 0.0), (SECOND, 0.05))
-    judged = ds.certify(problem, _private(problem, [problem.terms[0].rows])).certificate
+    judged = ds.certify(problem, assert_certified(problem, "tilt").estimator).certificate
     assert judged.private_within == 0.0
     assert judged.blend == 0.0
     first, second = judged.terms
@@ -319,7 +302,7 @@ def test_exact_moves_count_for_the_budgets_of_others():
     kept.
     """
     free = several((FIRST, 0.0), (SECOND, 0.01))
-    answer = _private(free, [free.terms[0].rows])
+    answer = assert_certified(free, "tilt").estimator
     leaked = free.leakages(answer)[1]
     judged = certify(free.with_budget([0.0, leaked * (1.0 + 1e-15)]), answer).certificate
     assert not judged.terms[1].own_budget_kept
@@ -332,8 +315,7 @@ def test_both_secrets_and_given_values_are_exactly_private():
         several((FIRST, 0.0), (SECOND, 0.0)),
         Problem(GIVEN, LOSS, 0.0, measure=CONDITIONAL),
     ):
-        answer = _private(problem, [group for term in problem.terms for group in term.groups])
-        verdict = certify(problem, answer)
+        verdict = certify(problem, assert_certified(problem, "tilt").estimator)
         assert verdict.certificate.private_within == 0.0
         assert verdict.moved.size
 
@@ -343,7 +325,7 @@ def test_an_answer_that_is_not_private_is_replaced():
     judged = ds.certify(problem, problem.bayes_estimator)
     assert judged.status is ds.Status.VIOLATED_PRIVACY
     assert judged.error_probability == pytest.approx(problem.constant_error, rel=1e-12)
-    private = _private(problem, [problem.terms[0].rows])
+    private = assert_certified(problem, "tilt").estimator
     anchored = ds.certify(problem, problem.bayes_estimator, anchors=[private])
     assert anchored.error_probability < problem.constant_error
 
