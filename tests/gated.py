@@ -5,11 +5,9 @@ import pytest
 
 def gated(values, quick=1):
     """Parameters of a test; those after the first few are more instances of a law, for the gate."""
-    return [
-        each if number < quick else pytest.param(*_listed(each), marks=pytest.mark.gate)
-        for number, each in enumerate(values)
-    ]
-
-
-def _listed(value):
-    return value if isinstance(value, tuple) else [value]
+    parameters = []
+    for each in values:
+        arguments = each if isinstance(each, tuple) else [each]
+        marks = [] if len(parameters) < quick else [pytest.mark.gate]
+        parameters.append(pytest.param(*arguments, marks=marks))
+    return parameters

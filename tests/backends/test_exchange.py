@@ -178,13 +178,3 @@ def test_what_cannot_be_written_is_refused_in_a_sentence(path, format_, said, tm
     with raises_input_error(said):
         ds.export(PROBLEMS["mutual-information"], tmp_path / path, format_)
     assert not (tmp_path / path).exists()
-
-
-def test_only_a_problem_in_memory_is_exported(tmp_path):
-    with raises_input_error(r"^str "):
-        ds.export("problem.npz", tmp_path / "program.cbf")
-
-
-def test_too_few_variables_are_refused():
-    with raises_input_error("3 variables"):
-        lift(PROBLEMS["perfect"], [1.0, 2.0, 3.0])

@@ -16,7 +16,7 @@ from random_laws import random_columns
 from solving import assert_certified
 
 from discreet import Options, Status, solve
-from discreet.backends import Regime, capabilities, load_backend
+from discreet.backends import Regime, load_backend
 from discreet.backends.highs import highs_options
 from discreet.backends.lowering import Program
 from discreet.backends.peers.tuning import ShareOfGap, Tuned, native
@@ -185,7 +185,6 @@ def test_every_setting_has_a_reason(name):
 def test_the_page_has_a_section_for_every_peer_and_no_other():
     sections = re.findall(r"^## ([a-z-]+)$", PAGE, flags=re.MULTILINE)
     assert set(sections) == peers()
-    assert {name for name, able in capabilities().items() if able.peer} == set(sections)
 
 
 def test_the_page_shows_what_highs_is_given():

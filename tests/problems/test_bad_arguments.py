@@ -65,6 +65,8 @@ def frame(x=range(2), y=range(2), z=range(2), **options):
         (lambda: ds.frontier(ENDLESS), "not outcomes in blocks"),
         (lambda: ds.backends.solve_isolated(SEALED), "another process"),
         (lambda: ds.save_problem(MODEL, "a.npz"), "str is not a problem"),
+        (lambda: ds.export("problem.npz", "a.cbf"), "str is not a problem"),
+        (lambda: ds.lift(MODEL, [1.0, 2.0, 3.0]), "3 variables"),
         (lambda: ds.save_problem("a.npz", DENSITIES), "not a continuous measurement"),
         (lambda: ds.inference(STEPS, BAYES), "`noncausal`"),
         (lambda: ds.design_quantiser(STEPS, 4), "not guesses over time"),
@@ -114,16 +116,15 @@ def test_a_rule_on_intervals_is_not_saved(tmp_path):
         ds.solve(ds.problems.paper_continuous(1.0)).save(tmp_path / "a.npz")
 
 
-def _sizes():
-    return [
+@pytest.mark.parametrize(
+    "name, parameter",
+    [
         (each.name, p.name)
         for each in catalog.entries()
         for p in each.parameters
         if type(p.default) is int
-    ]
-
-
-@pytest.mark.parametrize("name, parameter", _sizes())
+    ],
+)
 def test_sizes_beyond_the_range_of_integers_are_refused(name, parameter):
     for value in (2**63, HUGE):
         if value == HUGE or parameter not in ("seed", "min_count"):  # these may be as large as 2^63

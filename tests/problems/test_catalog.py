@@ -52,11 +52,9 @@ def test_the_papers_sensors_have_their_exact_values(count, error, leakage):
 def test_every_entry_builds_a_documented_problem(name):
     entry = catalog.entry(name)
     problem = entry.build()
-    assert isinstance(problem, Problem)
     assert problem.name == name
     first_paragraph = inspect.getdoc(entry.build).split("\n\n")[0]
     assert entry.summary == " ".join(first_paragraph.split()).rstrip("."), "it is not cut off"
-    assert entry.build.__doc__
     assert entry.family in registry.FAMILIES
     assert all(parameter.meaning for parameter in entry.parameters)
     assert problem.p_xz.sum() == pytest.approx(1.0, abs=1e-14)

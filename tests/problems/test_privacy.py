@@ -199,8 +199,7 @@ def test_a_guess_too_rare_to_be_told_is_not_called_private(problem, answer):
     assert judged.own_private_within == inf
     assert judged.private_within == 0.0
     if isinstance(problem, Problem):
-        solution = ds.certify(problem, answer)
-        assert verify(problem, solution).budget_kept
+        assert verify(problem, ds.certify(problem, answer)).budget_kept
 
 
 def test_an_entry_that_underflows_counts_beside_others_of_its_guess():
