@@ -2,11 +2,13 @@
 iteration; its start, how its iteration ends, and the optimum under every measure.
 """
 
+import math
 import sys
 from decimal import Decimal, getcontext
 
 import numpy as np
 import pytest
+from gated import gated
 from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
 from random_laws import random_joint
@@ -31,7 +33,7 @@ def test_one_guess_keeps_a_budget_that_two_equal_actions_exceed_by_rounding():
 
 
 def test_a_budget_of_any_size_costs_about_as_many_iterations():
-    free = catalog.build("paper-multi", sensors=10, budget=float("inf"))
+    free = catalog.build("paper-multi", sensors=10, budget=math.inf)
     for share in (1e-6, 1e-4, 1e-2, 0.5, 0.9):
         assert (solve(at_share(free, share), "tilt").iterations or 0) <= 20, share
 
@@ -278,7 +280,12 @@ def drawn(text, seed, share):
 
 @pytest.mark.parametrize("text", [*TEXTS, "sibson:alpha=1.1", "sibson:alpha=30", CONDITIONAL])
 @pytest.mark.parametrize("fraction", [0.5, 1e-4])
-def test_the_iteration_alone_proves_the_optimum_under_every_measure(text, fraction):
+@pytest.mark.parametrize("far", gated([relation._FAR, math.inf]))
+def test_the_iteration_alone_proves_the_optimum_under_every_measure(
+    text, fraction, far, monkeypatch
+):
+    """In both coordinates: an infinite limit takes those about posteriors everywhere."""
+    monkeypatch.setattr(relation, "_FAR", far)
     for seed in range(3):
         problem = drawn(text, seed, fraction)
         point, ending = solve_interior(model_at(problem), gap=2.5e-10, max_iterations=100)
