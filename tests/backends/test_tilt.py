@@ -284,14 +284,19 @@ def drawn(text, seed, share):
 def test_the_iteration_alone_proves_the_optimum_under_every_measure(
     text, fraction, far, monkeypatch
 ):
-    """In both coordinates: an infinite limit takes those about posteriors everywhere."""
+    """In both coordinates: an infinite limit takes those about posteriors everywhere.
+
+    With a derivative that is wrong by a third these take 43 iterations and more, instead of 35.
+    """
     monkeypatch.setattr(relation, "_FAR", far)
+    iterations = 0
     for seed in range(3):
         problem = drawn(text, seed, fraction)
         point, ending = solve_interior(model_at(problem), gap=2.5e-10, max_iterations=100)
         assert ending.optimal
-        assert ending.iterations <= 20
+        iterations += ending.iterations
         assert certificate_of(problem, point).relative_gap <= 1e-9
+    assert iterations <= 40
 
 
 @pytest.mark.parametrize("text", TEXTS[1:])
