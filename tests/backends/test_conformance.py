@@ -597,10 +597,9 @@ def test_the_bracket_contains_the_published_value(name, family, parameters, publ
             assert judged.upper >= error - half_unit
 
 
-PERMUTED = (FAMILIES["dirichlet"][1], FAMILIES["building"][0])
-
-
-@pytest.mark.parametrize("row", PERMUTED, ids=lambda row: row.label)
+@pytest.mark.parametrize(
+    "row", [FAMILIES["dirichlet"][1], FAMILIES["building"][0]], ids=lambda row: row.label
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_permuting_labels_permutes_the_answers(name, row):
     """Law: relabelling private values, guesses and outcomes relabels the estimator: same bracket,

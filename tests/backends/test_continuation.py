@@ -32,10 +32,8 @@ def known(problem, budgets):
     ]
 
 
-def continued(problem, near, gap=1e-9):
-    return Tilt().continue_from(
-        problem, ds.Options(gap=gap), predict_duals(problem, near, problem.budget)
-    )
+def continued(problem, near):
+    return Tilt().continue_from(problem, ds.Options(), predict_duals(problem, near, problem.budget))
 
 
 def shares_of(problem, *shares):
@@ -68,10 +66,10 @@ def test_between_near_neighbours_the_answer_is_certified_without_an_iteration(sh
 def test_continuation_declines_where_it_cannot_help():
     problem = paper_single(bins=200)
     middle = problem.with_budget(0.3 * problem.bayes_leakage)
-    assert continued(middle, [], 1e-9) is None
-    assert continued(problem.with_budget(1e-300), known(problem, [0.0]), 1e-9) is None
+    assert continued(middle, []) is None
+    assert continued(problem.with_budget(1e-300), known(problem, [0.0])) is None
     # The Bayes rule: no point of the path.
-    assert continued(middle, [Known(0.02, np.zeros((2, 2)), np.zeros(1))], 1e-9) is None
+    assert continued(middle, [Known(0.02, np.zeros((2, 2)), np.zeros(1))]) is None
 
 
 def models(seed, shape):

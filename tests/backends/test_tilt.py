@@ -145,13 +145,9 @@ def test_losses_that_products_round_to_zero_are_no_failure():
     assert solution.error_probability > 0.0
 
 
-def mixture(m, fraction):
-    return catalog.build("mixture", n=3, m=m, N=300, seed=1, fraction=fraction)
-
-
 @pytest.mark.parametrize("fraction", [1e-9, 0.01, 0.5])
 def test_a_start_keeps_the_budget_and_its_tilt_is_that_of_its_law(fraction):
-    problem = mixture(4, fraction)
+    problem = catalog.build("mixture", n=3, m=4, N=300, seed=1, fraction=fraction)
     model = model_at(problem)
     at, _ = _start(model)
     law = model.law_of(at.estimator)
@@ -270,15 +266,15 @@ def test_an_iteration_that_ends_early_errs_no_more_than_any_of_its_iterates(load
     assert problem.error_probability(point.columns) <= min(errors) * (1.0 + 1e-12)
 
 
-CONDITIONAL = "conditional-mutual-information"
-
-
 def drawn(text, seed, share):
     """A random law under a share of what the Bayes rule leaks, or of 3 where that is infinite."""
     return under(random_joint(seed, 3, 2, 40, spread=0.3), text, share, 3.0)
 
 
-@pytest.mark.parametrize("text", [*TEXTS, "sibson:alpha=1.1", "sibson:alpha=30", CONDITIONAL])
+@pytest.mark.parametrize(
+    "text",
+    [*TEXTS, "sibson:alpha=1.1", "sibson:alpha=30", "conditional-mutual-information"],
+)
 @pytest.mark.parametrize("fraction", [0.5, 1e-4])
 @pytest.mark.parametrize("far", gated([relation._FAR, math.inf]))
 def test_the_iteration_alone_proves_the_optimum_under_every_measure(
