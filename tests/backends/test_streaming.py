@@ -145,7 +145,8 @@ def test_progress_ends_with_the_certified_bracket(backend, outcomes):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_interrupted_in_any_pass(threads):
+def test_interrupted_in_any_pass(threads, monkeypatch):
+    monkeypatch.setattr(rounds, "_DRAWN_FROM", 0)
     problem = random_problem("mixture", 2, 2, 1200, 3, 0.3)
     blocks, source = watched(problem)
     whole = solve(blocks, threads=threads)

@@ -9,6 +9,7 @@ import time
 import zipfile
 from functools import cache, partial
 from math import inf, nan
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,6 +29,7 @@ from discreet.files import map_problem, write_blocks
 from discreet.problems import ArrayBlocks, block_problem, blocks_from
 from discreet.problems.folds import FAN, fold
 from discreet.problems.outcomes import Chunk, chunk_size, in_order
+from discreet.problems.streams import sources
 from discreet.problems.streams.sample import sample
 
 problem_of = cache(partial(random_problem, outcomes=500, m=3, name="an example"))
@@ -97,19 +99,29 @@ def test_the_losses_of_a_problem_in_memory_are_added_up_once_for_all_budgets():
     assert_allclose(one, problem.constant_errors, rtol=1e-14)
 
 
-def test_the_totals_of_a_large_problem_do_not_depend_on_threads():
-    expected = problem_of(outcomes=300_000)
+@pytest.fixture
+def size(request, monkeypatch):
+    """Outcomes in a chunk, which NumPy or compiled kernels check."""
+    number, compiled = request.param
+    if compiled:
+        pytest.importorskip("numba")
+    monkeypatch.setattr(sources, "compiled_pays", lambda outcomes: compiled)
+    return number
+
+
+SIZES = pytest.mark.parametrize("size", [(50, False), (1000, False), (50, True)], indirect=True)
+
+
+@SIZES
+def test_the_totals_do_not_depend_on_threads(size):
+    expected = problem_of()
     one, two = (
-        block_problem(ArrayBlocks(expected.p_xz, expected.loss), 0.01, threads=threads)
+        block_problem(ArrayBlocks(expected.p_xz, expected.loss, size), 0.01, threads=threads)
         for threads in (1, 2)
     )
     assert_same(one, expected)
     assert_array_equal(one.p_x, two.p_x)
     assert_array_equal(one.constant_errors, two.constant_errors)
-
-
-SIZES = pytest.mark.parametrize("outcomes, size", [(500, 50), (500, 1000), (300_000, 1 << 16)])
-"""Of arrays and their chunks; many outcomes are checked compiled."""
 
 
 @pytest.mark.parametrize(
@@ -126,8 +138,8 @@ SIZES = pytest.mark.parametrize("outcomes, size", [(500, 50), (500, 1000), (300_
     ],
 )
 @SIZES
-def test_entries_that_are_not_masses_are_named(outcomes, size, what, value, words):
-    problem = problem_of(outcomes=outcomes)
+def test_entries_that_are_not_masses_are_named(size, what, value, words):
+    problem = problem_of()
     arrays = {"p_xz": problem.p_xz.copy(), "loss": problem.loss.copy()}
     arrays[what][1, 123] = value
     for build in (
@@ -139,8 +151,8 @@ def test_entries_that_are_not_masses_are_named(outcomes, size, what, value, word
 
 
 @SIZES
-def test_a_loss_without_probability_is_named(outcomes, size):
-    joint = random_joint(0, 2, 3, outcomes)
+def test_a_loss_without_probability_is_named(size):
+    joint = random_joint(0, 2, 3, 500)
     joint[0] += joint[1]
     joint[1] = 0.0  # a private value without probability is accepted
     joint[:, :, 123] = 0.0
@@ -150,6 +162,13 @@ def test_a_loss_without_probability_is_named(outcomes, size):
     loss[2, 123] = 1e-9
     with raises_input_error("outcome 123 "):
         block_problem(ArrayBlocks(problem.p_xz, loss, size), 0.01)
+
+
+def test_chunks_of_another_shape_are_refused():
+    problem = problem_of()
+    chunks = ArrayBlocks(problem.p_xz, problem.loss, 100).chunks
+    with raises_input_error(r"loss .*outcome 0 .*\[3, 100\].*\[2, 100\]"):
+        block_problem(SimpleNamespace(n=2, m=2, N=500, chunks=chunks), 0.01)
 
 
 def test_chunks_out_of_order_are_refused():
