@@ -12,6 +12,8 @@ import mpmath
 import numpy as np
 from flint import fmpq
 
+from discreet.measures.mutual_information import MUTUAL_INFORMATION
+
 mpmath.mp.dps = 120
 
 
@@ -21,10 +23,10 @@ def fractions(array):
 
 
 def rational(value):
-    """A double as a rational of FLINT's, with which arithmetic takes a tenth of the time of
+    """A number as a rational of FLINT's, with which arithmetic takes a tenth of the time of
     fractions.
     """
-    return fmpq(*float(value).as_integer_ratio())
+    return fmpq(*value.as_integer_ratio())
 
 
 def rationals(array):
@@ -84,17 +86,59 @@ def _phi(x):
     return real(1 + x) * log - value
 
 
-def leakage(problem, estimator, normalised=False):
-    """I(X; Ŷ) in nats, as an mpf."""
+def leakage(problem, estimator, normalised=False, measure=MUTUAL_INFORMATION):
+    """What an estimator leaks, in the unit of the measure, as an mpf."""
     joint = guess_law(problem, estimator, normalised)
     prior = fractions(problem.p_xz).sum(axis=1) / total(problem)
-    result = mpmath.mpf(0)
-    for row in joint:
-        mass = row.sum()
-        for u, pi in zip(row, prior, strict=True):
-            if mass and pi:
-                result += real(mass * pi) * _phi(u / (mass * pi) - 1)
-    return result
+    made = joint[joint.sum(axis=1) != 0]
+    return leakage_by(measure, made[:, prior != 0], prior[prior != 0])
+
+
+def leakage_by(measure, u, pi):
+    """The leakage of guesses with exact joint masses u [m, n] and prior π [n], as the literature
+    defines it.
+    """
+    s = u.sum(axis=1)
+    r = u / np.outer(s, pi)
+
+    def mean(row, f):
+        return mpmath.fsum(real(p) * f(one) for p, one in zip(pi, row, strict=True))
+
+    def total(f):
+        return mpmath.fsum(real(w) * mean(row, f) for w, row in zip(s, r, strict=True))
+
+    def entropic(one):
+        return _phi(one - 1)
+
+    def raised(row):
+        return mean(row, lambda one: real(one) ** measure.alpha) ** (1 / mpmath.mpf(measure.alpha))
+
+    def gained(gain):
+        def best(law):
+            return (fractions(gain) @ law).max(axis=0).sum()
+
+        return mpmath.log(real(best(u.T) / best(pi[:, None])))
+
+    def ratio(row):
+        return mpmath.log(real(max(row) / min(row))) if min(row) else mpmath.inf
+
+    return {
+        "mutual-information": lambda: total(entropic),
+        "chi-square": lambda: total(lambda one: real(one - 1) ** 2),
+        "total-variation": lambda: total(lambda one: real(abs(one - 1))) / 2,
+        "sibson": lambda: (
+            mpmath.log(mpmath.fsum(real(w) * raised(row) for w, row in zip(s, r, strict=True)))
+            * measure.alpha
+            / (measure.alpha - 1)
+        ),
+        "maximal-leakage": lambda: mpmath.log(real((s * r.max(axis=1)).sum())),
+        "min-entropy-leakage": lambda: gained(np.eye(len(pi)).tolist()),
+        "g-leakage": lambda: gained(measure.gain),
+        "parity-difference": lambda: real((s * (r.max(axis=1) - r.min(axis=1))).max()),
+        "max-lift": lambda: mpmath.log(real(r.max())),
+        "local-differential-privacy": lambda: max(map(ratio, r)),
+        "pointwise-information": lambda: max(mean(row, entropic) for row in r),
+    }[measure.name]()
 
 
 def error_probability(problem, estimator, normalised=False):
@@ -173,14 +217,12 @@ def perfect_privacy_optimum(problem, within=0.0):
 def _linear_program(costs, rows, right):
     """The least Σ costs·x over x ≥ 0 with rows·x = right ≥ 0: the simplex method in two phases, by
     Bland's rule.
-
-    Its rationals are FLINT's, which take a tenth of the time of Python's.
     """
     count = len(costs)
-    table = _in_flint(np.column_stack([rows, np.eye(len(rows), dtype=int), right]))
+    table = rationals(np.column_stack([rows, np.eye(len(rows), dtype=int), right]))
     basis = np.arange(count, count + len(rows))
     for phase, price in ((1, [0] * count + [1] * len(rows)), (2, [*costs, *[0] * len(rows)])):
-        prices = _in_flint([*price, 0])
+        prices = rationals([*price, 0])
         reduced = prices - prices[basis] @ table
         allowed = reduced[: count if phase == 2 else -1]
         while (allowed < 0).any():
@@ -200,6 +242,3 @@ def _linear_program(costs, rows, right):
         if phase == 1 and reduced[-1]:
             raise ValueError("no point is feasible")
     return Fraction(int(-reduced[-1].p), int(reduced[-1].q))
-
-
-_in_flint = np.vectorize(lambda entry: fmpq(*entry.as_integer_ratio()), otypes=[object])

@@ -1,40 +1,19 @@
-"""Calls of the judge that tests share: only its upper or lower bound, and rules judged by the
-NumPy or compiled pass.
+"""Calls of the judge that tests share: only its lower bound, rules judged by the NumPy or compiled
+pass, and what certificates claim, in exact arithmetic.
 """
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import NamedTuple
 
 import exactly
 import numpy as np
 
 from discreet.judge.cases import JudgedAnswer
-from discreet.judge.conclusion import DualBound, Worth, _bound, _within_budget, conclude
+from discreet.judge.conclusion import DualBound, Worth, _bound, conclude
 from discreet.measures.law import OutputLaw
-from discreet.numerics.double_double import Array
 from discreet.numerics.tilted_losses import in_order_losses
 from discreet.problems.laws import Law
 from discreet.problems.outcome_rules import Matrix
-
-
-class Repaired(NamedTuple):
-    """A feasible estimator, its law and error probability, and the share of another estimator that
-    was blended in.
-    """
-
-    estimator: Array
-    law: OutputLaw
-    error: float
-    share: float
-
-
-def repaired(problem, estimator, anchors=()):
-    """Return only the judge's repair, which gives the upper bound."""
-    answer, worth, share = _within_budget(
-        JudgedAnswer(problem, problem.rule_of(estimator, anchors), None, None)
-    )
-    return Repaired(answer.answer, worth.law.groups[0], worth.error, share)
 
 
 def lower_bound(problem, tilt, multiplier):

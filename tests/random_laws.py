@@ -28,6 +28,14 @@ def random_problem(outcomes, n=2, m=2, *, seed=0, budget=0.01, spread=1.0, name=
     return Problem.from_joint(random_joint(seed, n, m, outcomes, spread=spread), budget, name=name)
 
 
+def nearly_independent(apart):
+    """X and Z binary and almost independent; Y is Z. The Bayes rule never errs, an exactly private
+    one half the time.
+    """
+    p_xz = 0.25 * np.array([[1.0 + apart, 1.0 - apart], [1.0 - apart, 1.0 + apart]])
+    return Problem(p_xz, p_xz.sum(axis=0) * np.array([[0.0, 1.0], [1.0, 0.0]]), 0.0)
+
+
 def laws_of_secrets(joint):
     """From p(x, x', y, z): p(x, z), p(x', z), p(y, x, z), and the losses [m, N] of 0/1 loss."""
     loss = Problem.from_joint(joint.sum(axis=0), math.inf).loss

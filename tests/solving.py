@@ -5,8 +5,15 @@ have to be certified.
 import math
 
 import discreet as ds
+from discreet.backends.precision import Precision
+from discreet.backends.tilt.model import model_of
+from discreet.judge import certify
+from discreet.measures import GLeakage
+from discreet.measures.registry import MEASURES
 
-__all__ = ["assert_certified", "at_share", "of_secrets", "under"]
+GAIN = str(GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.5, 0.5, 0.5], [0.0, 0.1, 2.0]]))
+TEXTS = [{"sibson": "sibson:alpha=2", "g-leakage": GAIN}.get(name, name) for name in MEASURES]
+"""Every measure, for three private values."""
 
 
 def at_share(problem, share, unbounded=1.0):
@@ -34,6 +41,16 @@ def of_secrets(joint, *constraints):
     stated = [ds.Constraint(secrets[which], *limit) for which, *limit in constraints]
     loss = ds.Problem.from_joint(joint.sum(axis=0), 0.0).loss
     return ds.Problem(loss=loss, constraints=stated)
+
+
+def model_at(problem):
+    """What the interior point solves for a gap of 1e-9."""
+    return model_of(problem, Precision.of(problem, 1e-9))
+
+
+def certificate_of(problem, point):
+    """What the judge proves of a point of the native solver."""
+    return certify(problem, point.columns, point.tilt, point.multipliers).certificate
 
 
 def assert_certified(problem, backend="auto", **options):

@@ -3,7 +3,7 @@ outcomes.
 
 Two outcomes are *proportional* if their columns (p_xz, loss) divided by their sums agree to 44
 bits. An optimal estimator may treat them identically, so they merge into one outcome whose column
-is their sum. Laws (tests/problems/test_reduction.py): the reduced problem has the same optimum, and
+is their sum. Laws (tests/problems/test_problem.py): the reduced problem has the same optimum, and
 `restore` maps its estimators to estimators of the original with the same error probability and
 leakage. An outcome of probability zero gets the law of Ŷ: if it happens after all, the guess
 reveals nothing about X.

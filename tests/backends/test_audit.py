@@ -2,7 +2,9 @@
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
+import exactly
 import numpy as np
 import pytest
 from fake_backends import Bayes
@@ -13,13 +15,6 @@ from solving import assert_certified
 import discreet as ds
 from discreet.backends import Answer, load_backend, run
 from discreet.problems import paper_single
-
-
-class Many:
-    """Blocks of more outcomes than any array here could hold; they are never read."""
-
-    n = m = 2
-    N = 10**12
 
 
 def test_every_form_of_an_answer_is_judged_alike(tmp_path):
@@ -111,7 +106,8 @@ def test_a_solution_without_an_answer_is_refused_in_a_sentence():
 
 def test_outcomes_in_blocks_are_not_limited_by_memory():
     problem = paper_single(bins=16, budget=0.001)
-    large = ds.BlockProblem(Many(), problem.terms, problem.p_x, problem.loss.sum(axis=1))
+    many = SimpleNamespace(n=2, m=2, N=10**12)
+    large = ds.BlockProblem(many, problem.terms, problem.p_x, problem.loss.sum(axis=1))
     assert load_backend("tilt").capabilities.refusal(large) == ""
 
 
@@ -125,48 +121,59 @@ def _some_estimator(problem):
     return columns
 
 
-@pytest.mark.parametrize("budget", [0.0, 0.01, math.inf])
-def test_an_audit_counts_the_leakage_by_every_measure_as_an_audit_of_that_measure_does(budget):
-    problem = ds.problems.dirichlet(n=3, m=4, N=30).with_budget(budget)
+@pytest.mark.parametrize(
+    "problem",
+    [
+        *(ds.problems.dirichlet(n=3, m=4, N=30, budget=nats) for nats in (0.0, 0.01, math.inf)),
+        ds.problems.census(
+            secrets=2, educations=3, occupations=3, budget=0.02, measure="parity-difference"
+        ),
+    ],
+    ids=["perfect", "positive", "none", "two secrets"],
+)
+def test_an_audit_counts_the_leakage_by_every_measure_as_an_audit_of_that_measure_does(problem):
     estimator = _some_estimator(problem)
-    estimator[1:3] += estimator[3]
-    estimator[3] = 0.0  # a guess that is never made
-    estimator /= estimator.sum(axis=0)
-    found = ds.audit(problem, estimator).own_leaks
-    assert len(found) == 10
-    for leak in found:
-        alone = ds.audit(problem.with_budget(math.inf, measure=leak.measure), estimator).certificate
+    estimator[0] += estimator[3:].sum(axis=0)
+    estimator[3:] = 0.0  # a guess that is never made
+    audit = ds.audit(problem, estimator)
+    secrets = range(len(problem.terms))
+    assert [leak.secret for leak in audit.own_leaks] == np.repeat(secrets, 10).tolist()
+    free = [ds.Problem(problem.p_xz[term.rows], problem.loss, math.inf) for term in problem.terms]
+    for leak in audit.own_leaks:
+        model = free[leak.secret].with_budget(math.inf, measure=leak.measure)
+        alone = ds.audit(model, estimator).certificate
         assert leak.leakage == alone.own_leakage <= leak.ceiling
         assert leak.ceiling == pytest.approx(alone.own_leakage_ceiling, rel=1e-12)
-        assert (leak.unit, leak.guesses) == (
-            ds.measures.measure_of(leak.measure).unit,
-            leak.guesses,
-        )
-    own = ds.audit(problem.with_budget(0.3, measure="g-leakage:gain=[[1,0,0],[0,2,1]]"), estimator)
+        assert leak.unit == model.measure.unit
+    odds = [ds.audit(model, estimator).own_odds.factor for model in free]
+    assert audit.own_odds.secret == int(np.argmax(odds))
+    assert audit.own_odds.factor == pytest.approx(max(odds), rel=1e-12)
+
+
+def test_an_audit_of_a_measure_with_parameters_counts_it_too():
+    problem = ds.problems.dirichlet(n=3, m=4, N=30)
+    gain = problem.with_budget(0.3, measure="g-leakage:gain=[[1,0,0],[0,2,1]]")
+    own = ds.audit(gain, _some_estimator(problem))
     assert own.own_leaks[6].measure.startswith("g-leakage")
     assert own.own_leaks[6].leakage == own.certificate.own_leakage
+    given = ds.problems.census(
+        educations=3, occupations=3, measure="conditional-mutual-information"
+    )
+    estimator = _some_estimator(given)
+    (leak,) = ds.audit(given, estimator).own_leaks
+    assert leak.measure == "conditional-mutual-information"
+    assert leak.leakage == pytest.approx(given.leakage(estimator), rel=1e-12)
 
 
 def test_the_largest_change_of_odds_is_that_of_exact_arithmetic():
     problem = ds.problems.dirichlet(n=4, m=3, N=20, budget=0.1)
     estimator = _some_estimator(problem)
     odds = ds.audit(problem, estimator).own_odds
-    mass = [[Fraction(value) for value in row] for row in problem.p_xz]
-    columns = [
-        [Fraction(value) / sum(map(Fraction, column)) for value in column]
-        for column in estimator.T.tolist()
-    ]
-    seen = [
-        [sum(a * c[i] for a, c in zip(row, columns, strict=True)) for row in mass] for i in range(3)
-    ]
-    prior = [sum(row) for row in mass]
-    factors = {
-        (i, j): seen[i][j] / (sum(seen[i]) - seen[i][j]) * (sum(prior) - prior[j]) / prior[j]
-        for i in range(3)
-        for j in range(4)
-    }
-    place, largest = max(factors.items(), key=lambda pair: pair[1])
-    assert (odds.guess, odds.value) == place
+    joint = exactly.guess_law(problem, estimator)
+    prior = joint.sum(axis=0)
+    factors = joint / (joint.sum(axis=1, keepdims=True) - joint) * (1 - prior) / prior
+    largest = factors[odds.guess, odds.value]
+    assert largest == factors.max()
     assert odds.factor == pytest.approx(float(largest), rel=1e-14)
     assert largest <= Fraction(odds.ceiling) < largest * (1 + Fraction(1, 10**12))
     assert odds.after == pytest.approx(odds.before * odds.factor)
@@ -205,31 +212,3 @@ def test_rules_on_blocks_and_on_densities_are_counted_too():
         < math.inf
     )
     assert 0.0 < audited.own_leaks[1].leakage <= audited.own_leaks[1].ceiling < math.inf
-
-
-def test_each_of_several_secrets_is_counted_by_every_measure():
-    problem = ds.problems.census(
-        secrets=2, educations=3, occupations=3, budget=0.02, measure="parity-difference"
-    )
-    estimator = _some_estimator(problem)
-    found = ds.audit(problem, estimator)
-    assert [leak.secret for leak in found.own_leaks] == [0] * 10 + [1] * 10
-    largest = []
-    for secret, term in enumerate(problem.terms):
-        alone = ds.audit(ds.Problem(problem.p_xz[term.rows], problem.loss, 0.1), estimator)
-        largest.append(alone.own_odds.factor if alone.own_odds else 0.0)
-        mine = [leak for leak in found.own_leaks if leak.secret == secret]
-        for leak, other in zip(mine, alone.own_leaks, strict=True):
-            assert (leak.measure, leak.leakage) == (
-                other.measure,
-                pytest.approx(other.leakage, rel=1e-12),
-            )
-            assert leak.leakage <= leak.ceiling <= other.ceiling * (1 + 1e-9)
-    assert found.own_odds.secret == int(np.argmax(largest))
-    assert found.own_odds.factor == pytest.approx(max(largest), rel=1e-12)
-    given = ds.problems.census(
-        educations=3, occupations=3, measure="conditional-mutual-information"
-    )
-    (leak,) = ds.audit(given, estimator).own_leaks
-    assert leak.measure == "conditional-mutual-information"
-    assert leak.leakage == pytest.approx(given.leakage(estimator), rel=1e-12)

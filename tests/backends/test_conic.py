@@ -97,15 +97,6 @@ def test_an_inaccurate_end_is_reported_without_a_warning():
     assert solution.status in {Status.INACCURATE, Status.VIOLATED_PRIVACY}
 
 
-def test_the_iteration_limit_gives_what_was_reached():
-    solution = solve(
-        catalog.build("paper-single", bins=16, budget=0.005), "conic", max_iterations=4
-    )
-    assert solution.claimed == "user_limit"
-    assert solution.iterations == 4
-    assert solution.estimator is not None
-
-
 def test_a_solver_cvxpy_does_not_find_is_absent(monkeypatch):
     import cvxpy
 

@@ -69,10 +69,3 @@ def test_its_answer_and_its_prices_are_certified(library, problem):
 def test_limits_reach_it_and_its_time_limit_is_a_status(library):
     assert solve(PRIVATE, "cupdlpx", gap=1e-7, max_iterations=3).iterations == 3
     assert solve(PRIVATE, "cupdlpx", time_limit=1e-6).status is Status.TIMED_OUT
-
-
-def test_without_it_the_backend_is_absent(monkeypatch):
-    monkeypatch.delitem(sys.modules, "cupdlpx", raising=False)
-    found = solve(PRIVATE, "cupdlpx")
-    assert found.status is Status.ABSENT
-    assert 'pip install "discreet[gpu]"' in found.message

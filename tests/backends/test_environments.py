@@ -138,6 +138,7 @@ budgets = ["fraction=0.5"]
 """
 
 
+@pytest.mark.gate
 def test_a_study_has_a_cell_and_a_row_for_each_environment(folder):
     share_libraries(folder)
     wheel(folder, "solver_x", "2.0")

@@ -4,6 +4,7 @@ stay in proportion.
 
 import numpy as np
 import pytest
+from gated import gated
 from numpy.random import default_rng
 from random_laws import random_joint
 from scipy.optimize import linprog
@@ -65,7 +66,7 @@ def assert_confirmed(problem, solution):
 
 @pytest.mark.parametrize("backend", ["tilt", "highs", "auto"])
 @pytest.mark.parametrize("case", TIED)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", gated(range(4)))
 def test_it_is_certified_and_exactly_kept(case, backend, seed):
     """Law: the optimum of the linear program is reached by an estimator that leaks nothing, as
     exact arithmetic confirms.
@@ -171,10 +172,3 @@ def test_an_action_that_gains_nowhere_more_than_the_best_one_leaks_nothing():
     x = np.array([[-1.0, 1.0, -1.0, 1.0]])
     ceiling = measure.excess_ceiling(x, 1e-15 * (1.0 + x), np.array([0.2, 0.3, 0.3, 0.2]))
     assert ceiling.tolist() == [0.0]
-
-
-@pytest.mark.parametrize("index, gap", [(362, 1e-7), (6510, 1e-4)])
-def test_equations_of_equal_actions_have_a_solution_in_their_last_digits(load, index, gap):
-    """Those of all guesses add up to rounding, by which they contradicted each other."""
-    problem = load("campaigns.gains").drawn(1, index)[1]
-    assert ds.solve(problem, "tilt").certificate.relative_gap < gap

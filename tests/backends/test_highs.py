@@ -4,7 +4,9 @@ duals are prices.
 
 import numpy as np
 import pytest
+from block_cases import random_problem
 from hypothesis import given
+from hypothesis import strategies as st
 from solving import assert_certified
 from strategies import seeds
 
@@ -15,20 +17,9 @@ from discreet.backends.parts import rows_by_private_value, whitened_rows
 from discreet.problems import catalog, reduce
 
 
-def random_problem(seed):
-    """A random sparse joint at budget 0, reduced as `solve` would, n and m up to 4, N up to 12."""
-    rng = np.random.default_rng(seed)
-    n = rng.integers(1, 5)
-    m = rng.integers(1, 5)
-    count = rng.integers(1, 13)
-    joint = rng.gamma(0.5, size=(n, m, count)) * (rng.random((n, m, count)) > 0.25)
-    joint[0, 0, 0] += 0.01
-    return reduce(Problem.from_joint(joint / joint.sum(), budget=0.0)).problem
-
-
-@given(seeds)
-def test_equations_that_follow_from_those_of_another_secret_are_left_out(seed):
-    problem = random_problem(seed)
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 12), seeds)
+def test_equations_that_follow_from_those_of_another_secret_are_left_out(n, m, outcomes, seed):
+    problem = reduce(random_problem("sparse", n, m, outcomes, seed, 0.0)).problem
     coarser = np.vstack([problem.p_xz[:-1].sum(axis=0), problem.p_xz[-1]])
     private = [Constraint(rows, 0.0) for rows in (problem.p_xz, coarser, problem.p_xz)]
     several = Problem(loss=problem.loss, constraints=private)
@@ -43,12 +34,15 @@ def test_equations_that_follow_from_those_of_another_secret_are_left_out(seed):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_is_certified(method):
+@pytest.mark.parametrize("name", ["highs", "pyomo"])
+def test_every_method_is_reached_and_certified(name, method, monkeypatch):
+    made = record_solvers(monkeypatch)
     solution = solve(
-        catalog.build("paper-multi", sensors=10, budget=0.0), "highs", settings={"method": method}
+        catalog.build("paper-multi", sensors=10, budget=0.0), name, settings={"method": method}
     )
     if method == "hipo" and solution.status is Status.ABSENT:
         pytest.skip("highspy-extras of the same release is not installed")
+    assert made[-1].getOptionValue("solver")[1] == method
     assert solution.error_probability == pytest.approx(0.004182361, abs=5e-9)
     assert solution.relative_gap <= 1e-9
 

@@ -5,24 +5,16 @@
 
 import math
 
-import numpy as np
 import pytest
 from random_laws import random_joint
-from refusals import raises_file_error, raises_input_error
-from solving import assert_certified, under
+from refusals import raises_input_error
+from solving import TEXTS, assert_certified, at_share, under
 
 import discreet as ds
-from discreet.measures import GLeakage, Scope, measure_of
-from discreet.measures.registry import MEASURES
+from discreet.measures import Scope, measure_of
 from discreet.problems import catalog
 
 JOINT = random_joint(0, 3, 3, 10, spread=0.5)
-TEXTS = {
-    "sibson": "sibson:alpha=2",
-    "g-leakage": str(GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.0, 0.1, 2.0]])),
-}
-NAMES = [TEXTS.get(name, name) for name in MEASURES]
-OTHERS = NAMES[1:]
 
 
 def _problem(text):
@@ -31,14 +23,11 @@ def _problem(text):
     return problem.with_budget(float(f"{problem.budget:.3g}"))
 
 
-@pytest.mark.parametrize("text", OTHERS)
+@pytest.mark.parametrize("text", TEXTS[1:])
 def test_many_outcomes_are_answered_by_a_rule_under_every_measure(text):
     """In rounds, from arrays and from blocks."""
-    free = catalog.build("mixture", n=3, m=2, N=20_000, seed=1, budget=math.inf)
-    free = free.with_budget(
-        math.inf, measure=text if text in MEASURES else GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0]])
-    )
-    problem = free.with_budget(0.3 * min(2.0, free.bayes_leakage))
+    free = catalog.build("mixture", n=3, m=2, N=20_000, seed=1, budget=math.inf, measure=text)
+    problem = at_share(free, 0.3, 2.0)
     for given in (problem, ds.BlockProblem.of(problem)):
         solution = assert_certified(given, "tilt")
         assert isinstance(solution.rule, ds.OutcomeRule)
@@ -48,7 +37,7 @@ def test_blending_repairs_measures_of_each_guess_too():
     """Towards a guess drawn from the law of Ŷ, which keeps its digits; a constant guess would cost
     everything.
     """
-    for name in [text for text in NAMES if measure_of(text).scope is not Scope.TOTAL]:
+    for name in [text for text in TEXTS if measure_of(text).scope is not Scope.TOTAL]:
         problem = _problem(name)
         repaired = ds.certify(problem, problem.bayes_estimator).certificate
         assert 0.0 < repaired.blend < 0.9
@@ -64,23 +53,6 @@ def test_only_mutual_information_has_densities_and_equivocations():
         problem.with_budget(equivocation=0.1, measure="chi-square")
     continuous = ds.problems.paper_continuous(budget=0.01).with_budget(0.01, measure="chi-square")
     assert ds.solve(continuous).status in {ds.Status.UNSUPPORTED, ds.Status.FAILED}
-
-
-def test_a_damaged_constraint_is_refused_in_a_sentence(tmp_path):
-    path = tmp_path / "problem.npz"
-    for text in (
-        "{",
-        "[]",
-        '{"measure": "chi"}',
-        '{"measure": "chi", "budget": 1}',
-        '{"measure": "chi-square", "budget": -1}',
-    ):
-        np.savez(path, joint=JOINT, constraint=np.array(text))
-        with pytest.raises(ds.FileError, match=r"constraint|budget"):
-            ds.load_problem(path)
-    np.savez(path, joint=JOINT, constraint=np.array("{}"), budget=1.0)
-    with raises_file_error(r"budget.*constraint|constraint.*budget"):
-        ds.load_problem(path)
 
 
 def test_records_name_the_measure_and_its_unit():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_laws import random_joint
-from solving import assert_certified, at_share, under
+from solving import assert_certified, at_share, certificate_of, under
 from strategies import seeds
 
 import discreet as ds
@@ -17,7 +17,6 @@ from discreet.backends.precision import Precision
 from discreet.backends.tilt import program
 from discreet.backends.tilt.crossover import crossover
 from discreet.backends.tilt.program import is_linear, solve_by_sifting
-from discreet.judge import certify
 from discreet.measures import GLeakage
 from discreet.measures.registry import LINEAR
 
@@ -44,7 +43,7 @@ def mixture(name, share, **sizes):
 
 def judged(problem, point):
     assert point.columns.min() >= 0.0
-    certificate = certify(problem, point.columns, point.tilt, point.multipliers).certificate
+    certificate = certificate_of(problem, point)
     assert certificate.blend == 0.0
     assert certificate.own_leakage_ceiling <= problem.budget
     return certificate

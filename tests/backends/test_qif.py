@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command import python
+from exactly import fractions
 
 import discreet as ds
 from discreet.measures import GLeakage, measure_of
@@ -65,16 +66,10 @@ class Instance:
     def gains(self, measure):
         """Gains of which the measure is the leakage, as rational numbers [actions, n]."""
         if isinstance(measure, GLeakage):
-            return rational(self.gain)
-        size = self.prior.size
-        worth = [
-            1 / Fraction(p) if measure.name == "maximal-leakage" else Fraction(1)
-            for p in self.prior.tolist()
-        ]
-        return np.array(
-            [[worth[x] if x == w else Fraction() for x in range(size)] for w in range(size)],
-            dtype=object,
-        )
+            return fractions(self.gain)
+        if measure.name == "maximal-leakage":
+            return fractions(np.diag(1 / fractions(self.prior)))
+        return fractions(np.eye(self.prior.size))
 
 
 def dyadic(rng, size, least):
@@ -82,11 +77,6 @@ def dyadic(rng, size, least):
     return (
         rng.multinomial(1024 - least * size, rng.dirichlet(np.ones(size))) / 1024.0 + least / 1024.0
     )
-
-
-def rational(array):
-    """Return an array of doubles as fractions."""
-    return np.vectorize(Fraction, otypes=[object])(array)
 
 
 @pytest.mark.parametrize("part", range(10))
@@ -97,8 +87,8 @@ def test_optima_are_those_of_libqif(part):
     for seed in range(part, COUNT, 10):
         case = Instance.drawn(seed)
         measure = case.measures[seed % 3]
-        prior = rational(case.prior)
-        loss = rational(case.loss)
+        prior = fractions(case.prior)
+        loss = fractions(case.loss)
         gains = case.gains(measure)
         (n, m) = case.loss.shape
         most = qif.measure.g_vuln.prior(gains, prior) * (1 + case.room)

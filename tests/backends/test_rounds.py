@@ -2,13 +2,12 @@
 never more leakage.
 """
 
-import importlib
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from block_cases import in_blocks, random_problem, watched
+from block_cases import in_blocks, random_problem, retain_few, watched
 from numpy.random import default_rng
 from random_laws import random_joint
 from solving import assert_certified, at_share, under
@@ -17,8 +16,6 @@ from discreet import BlockProblem, Constraint, Problem
 from discreet.backends.precision import Precision
 from discreet.backends.tilt import passes, rounds
 from discreet.backends.tilt.rounds import WorkLimits, first_retained, solve_in_rounds
-from discreet.backends.tilt.statement import rule_of
-from discreet.judge import certify
 from discreet.problems import catalog
 
 GAP = 1e-9
@@ -26,10 +23,8 @@ GAP = 1e-9
 
 @pytest.fixture(autouse=True)
 def few_retained(monkeypatch):
-    """So few that problems of some hundred outcomes have to be aggregated, and draw."""
-    # Has taken its own before this one is replaced.
-    importlib.import_module("discreet.backends.tilt.backend")
-    monkeypatch.setattr(rounds, "first_retained", lambda n, m: max(30, 3 * n * m))
+    """Problems of some hundred outcomes have to be aggregated, and draw."""
+    retain_few(monkeypatch)
     monkeypatch.setattr(rounds, "_DRAWN_FROM", 0)
 
 
@@ -44,27 +39,10 @@ def begun(values):
     return blocks, rounds._Rounds(blocks, Precision.of(blocks, GAP), WorkLimits(threads=1))
 
 
-def judged(problem, ended, size=97):
-    """The certificate of the rule that states the answer."""
-    blocks = in_blocks(problem, size)
-    rule = rule_of(blocks, ended, Precision.of(problem, GAP), WorkLimits(threads=1))
-    tilt, multiplier = ended.duals
-    return certify(problem, rule.dense(blocks.blocks), tilt, multiplier).certificate
-
-
-def assert_kept(certificate):
-    assert 0.0 <= certificate.lower <= certificate.upper
-    if certificate.budget == 0.0:
-        assert certificate.phi_residual <= 1e-13
-    else:
-        assert certificate.leakage <= certificate.budget
-
-
 def test_a_stubborn_problem_ends_with_all_of_it():
     problem = catalog.build("mixture", n=3, m=5, N=202, seed=377819, fraction=0.001)
-    found = in_rounds(in_blocks(problem), threads=1)
-    assert judged(problem, found).relative_gap <= GAP
-    assert found.ending.reason == "optimal"
+    found = assert_certified(in_blocks(problem), "tilt", gap=GAP)
+    assert found.claimed == "optimal"
 
 
 def test_passes_are_counted():
@@ -78,41 +56,6 @@ def test_passes_are_counted():
     assert lowers == sorted(lowers)
     assert uppers == sorted(uppers, reverse=True)
     assert found.result.upper == uppers[-1]
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_interrupted_in_any_pass(threads):
-    problem = random_problem("mixture", 2, 2, 1200, 3, 0.3)
-    blocks, source = watched(problem)
-    whole = in_rounds(blocks, threads=threads)
-    answered = 0
-    for at in range(1, source.passes + 1):
-        blocks, _ = watched(problem, interrupted=at)
-        try:
-            found = in_rounds(blocks, threads=threads)
-        except KeyboardInterrupt:
-            assert answered == 0  # only before there is anything to return
-            continue
-        answered += 1
-        assert found.ending.reason == "interrupted"
-        certificate = judged(problem, found)
-        assert_kept(certificate)
-        assert certificate.lower <= whole.result.upper
-        assert certificate.upper >= whole.result.upper * (1.0 - GAP)
-    assert answered >= 2
-
-
-def test_interrupted_while_reporting():
-    problem = random_problem("mixture", 3, 3, 3000, 1, 0.3)
-
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    found = in_rounds(in_blocks(problem), threads=1, report=interrupt)
-    assert found.ending.reason == "interrupted"
-    certificate = judged(problem, found)
-    assert_kept(certificate)
-    assert certificate.relative_gap < 0.1
 
 
 def test_a_vertex_is_private_for_a_guess_of_a_millionth_too(monkeypatch):

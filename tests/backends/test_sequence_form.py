@@ -3,10 +3,10 @@ model.
 """
 
 import math
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 
+import exactly
 import numpy as np
 import pytest
 import solving
@@ -139,10 +139,13 @@ def test_one_step_is_an_ordinary_problem(seed, share):
 
 
 @settings(max_examples=5)
-@given(seeds, st.floats(0.0, 1.2))
+@given(seeds, st.just(0.0) | st.floats(1e-8, 1.2))
 def test_no_random_rule_errs_less_than_the_bound(seed, share):
+    """Positive budgets are above 1e-12 nats. Below, the rounding of a rule may cost more than the
+    gap that is asked for, as `test_a_tiny_budget_errs_hardly_less_than_none` allows.
+    """
     problem = drawn(seed, 2)
-    found = assert_certified(problem.with_budget(share * problem.bayes_leakage))
+    found = assert_certified(at_share(problem, share))
     rng = default_rng(seed)
     shapes = [problem.tree.kernel_shape(step) for step in (1, 2)]
     for sharpness in (0.1, 1.0, 3.0):
@@ -153,17 +156,6 @@ def test_no_random_rule_errs_less_than_the_bound(seed, share):
         assert given_rule.certificate is not None
         assert given_rule.certificate.lower <= found.error_probability
         assert given_rule.certificate.upper >= found.certificate.lower
-
-
-def exactly(values):
-    """Return an array of doubles as fractions."""
-    return np.array([Fraction(float(value)) for value in np.ravel(values)], dtype=object).reshape(
-        np.shape(values)
-    )
-
-
-def decimal(value):
-    return Decimal(value.numerator) / Decimal(value.denominator)
 
 
 @pytest.mark.parametrize(
@@ -177,41 +169,23 @@ def test_a_certificate_is_true_by_exact_arithmetic(steps, seed, share):
     found = assert_certified(problem)
     tree = problem.tree
     judged = found.certificate
-    joint, loss, tilt = (
-        exactly(each) for each in (problem.noncausal.p_xz, problem.noncausal.loss, found.tilt)
-    )
-    reached = exactly([[1]])
-    prior = joint.sum(axis=1)
-    for step, kernel in enumerate(map(exactly, found.rule.kernels), 1):
+    whole = problem.noncausal
+    reached = exactly.fractions([[1]])
+    for step, kernel in enumerate(map(exactly.fractions, found.rule.kernels), 1):
         before = np.repeat(reached, tree.measurements[step - 1], axis=1)[:, None, :]
         reached = (before * kernel / kernel.sum(axis=1, keepdims=True)).reshape(tree.sizes(step))
-    assert judged.lower <= (reached * loss).sum() <= Fraction(judged.upper)
-    value = loss + tilt.dot(joint)
+    error = exactly.error_probability(whole, reached)
+    assert judged.lower <= error <= Fraction(judged.upper)
+    leaked = exactly.leakage(whole, reached)
+    assert leaked <= judged.leakage_ceiling <= problem.budget
+    value = exactly.fractions(whole.loss)
+    value += exactly.fractions(found.tilt) @ exactly.fractions(whole.p_xz)
     for step in range(steps, 0, -1):
         best = value.reshape(tree.kernel_shape(step)).min(axis=1)
         value = best.reshape(len(best), -1, tree.measurements[step - 1]).sum(axis=2)
-    price = Fraction(float(np.asarray(found.multiplier)))
-    law = reached.dot(joint.T)
-    with localcontext(prec=60):
-        sums = [
-            sum(decimal(p) * decimal(t / price).exp() for p, t in zip(prior, row, strict=True))
-            for row in tilt
-        ]
-        lowered = max(
-            Decimal(0), *(decimal(price) * (each / decimal(prior.sum())).ln() for each in sums)
-        )
-        assert (
-            Decimal(judged.lower)
-            <= decimal(value[0, 0] - price * Fraction(problem.budget)) - lowered
-        )
-        ratios = [
-            (u, u / (row.sum() * p))
-            for row in law
-            for u, p in zip(row, prior, strict=True)
-            if u > 0
-        ]
-        leaked = sum(decimal(u) * decimal(ratio).ln() for u, ratio in ratios)
-        assert leaked <= Decimal(judged.leakage_ceiling) <= Decimal(problem.budget)
+    lowered = max(0, exactly.support(whole, found.tilt, found.multiplier))
+    paid = Fraction(problem.budget) * Fraction(found.multiplier)
+    assert judged.lower <= exactly.real(value[0, 0] - paid) - found.multiplier * lowered
 
 
 @pytest.mark.parametrize("share", [1e-8, 1e-3, 0.1, 0.9])
@@ -270,16 +244,15 @@ def test_the_model_of_a_chain_is_the_sum_over_its_paths():
     table = rng.random((2, 3))
     states = {"private": hidden, "public": public, "loss_matrix": table}
     problem = ds.CausalProblem.from_chain(first, move, seen, 0.1, steps=3, **states).noncausal
-    joint = np.zeros((2, 2, 2, 2, 2, 2))
-    loss = np.zeros((3, 3, 3, 2, 2, 2))
-    for a, b, c in product(range(3), repeat=3):
-        path = first[a] * move[a, b] * move[b, c]
-        for z in product(range(2), repeat=3):
-            chance = path * seen[a, z[0]] * seen[b, z[1]] * seen[c, z[2]]
-            joint[hidden[a], hidden[b], hidden[c], *z] += chance
-            for made in product(range(3), repeat=3):
-                lost = table[public[a], made[0]] + table[public[b], made[1]]
-                loss[*made, *z] += chance * (lost + table[public[c], made[2]]) / 3
+    law = np.einsum("a,ab,bc,ax,by,cz->abcxyz", first, move, move, seen, seen, seen)
+    hide = np.eye(2)[hidden]
+    joint = np.einsum("abcxyz,ap,bq,cr->pqrxyz", law, hide, hide, hide)
+    cost = table[public] / 3
+    ones = np.ones_like(cost)
+    loss = sum(
+        np.einsum("abcxyz,ai,bj,ck->ijkxyz", law, *costs)
+        for costs in ((cost, ones, ones), (ones, cost, ones), (ones, ones, cost))
+    )
     assert problem.p_xz == pytest.approx(joint.reshape(8, 8), abs=1e-15)
     assert problem.loss == pytest.approx(loss.reshape(27, 8), abs=1e-15)
 
@@ -327,20 +300,6 @@ def test_other_requests_are_refused_in_one_sentence():
     assert large.status is ds.Status.UNSUPPORTED
     assert "give fewer steps" in large.message
     assert "does not serve guesses over time" in ds.solve(problem, "tilt").message
-
-
-def test_a_sequence_of_guesses_too_rare_to_be_told_is_not_private():
-    """The product of a mass of 1e-200 and a probability of 1e-200 underflows, and only one private
-    value has it.
-    """
-    p_xz = np.array([[0.5, 1e-200], [0.5, 0.0]])
-    loss = np.array([[0.1, 0.0], [0.2, 0.0]])
-    problem = ds.CausalProblem(p_xz, loss, 0.0)
-    rule = ds.CausalRule(problem.tree, [np.array([[[1.0, 1.0], [0.0, 1e-200]]])])
-    judged = ds.certify(problem, rule).certificate
-    assert judged.own_private_within == math.inf
-    assert judged.private_within == 0.0
-    assert judged.blend == 1.0
 
 
 def test_a_loss_on_a_sequence_too_rare_to_be_told_is_in_the_upper_bound():

@@ -4,6 +4,7 @@ it.
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,21 +22,13 @@ BAYES = MODEL.bayes_estimator
 TILT = np.zeros((2, 2))
 BLOCKS = ds.BlockProblem.of(MODEL)
 LAW = np.full((2, 2), 0.25)
-NORMAL = sensors.NormalDensity(0.0, 1.0)
 DENSITIES = ds.problems.paper_continuous(0.01)
 SEALED = replace(BLOCKS, blocks=Mapped(BLOCKS.blocks, lambda *masses: masses))
 STEPS = ds.problems.person_at_home(steps=2, budget=0.01)
 joint = ds.Problem.from_joint
 
 
-class Endless:
-    """The sizes of more outcomes than any memory holds."""
-
-    n = m = 2
-    N = 1 << 40
-
-
-ENDLESS = replace(BLOCKS, blocks=Endless())
+ENDLESS = replace(BLOCKS, blocks=SimpleNamespace(n=2, m=2, N=1 << 40))
 
 
 def frame(x=range(2), y=range(2), z=range(2), **options):
@@ -72,6 +65,8 @@ def frame(x=range(2), y=range(2), z=range(2), **options):
         (lambda: ds.frontier(ENDLESS), "not outcomes in blocks"),
         (lambda: ds.backends.solve_isolated(SEALED), "another process"),
         (lambda: ds.save_problem(MODEL, "a.npz"), "str is not a problem"),
+        (lambda: ds.export("problem.npz", "a.cbf"), "str is not a problem"),
+        (lambda: ds.lift(MODEL, [1.0, 2.0, 3.0]), "3 variables"),
         (lambda: ds.save_problem("a.npz", DENSITIES), "not a continuous measurement"),
         (lambda: ds.inference(STEPS, BAYES), "`noncausal`"),
         (lambda: ds.design_quantiser(STEPS, 4), "not guesses over time"),
@@ -121,16 +116,15 @@ def test_a_rule_on_intervals_is_not_saved(tmp_path):
         ds.solve(ds.problems.paper_continuous(1.0)).save(tmp_path / "a.npz")
 
 
-def _sizes():
-    return [
+@pytest.mark.parametrize(
+    "name, parameter",
+    [
         (each.name, p.name)
         for each in catalog.entries()
         for p in each.parameters
         if type(p.default) is int
-    ]
-
-
-@pytest.mark.parametrize("name, parameter", _sizes())
+    ],
+)
 def test_sizes_beyond_the_range_of_integers_are_refused(name, parameter):
     for value in (2**63, HUGE):
         if value == HUGE or parameter not in ("seed", "min_count"):  # these may be as large as 2^63

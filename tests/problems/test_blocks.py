@@ -1,32 +1,38 @@
-"""Blocks of outcomes: passes over them, files mapped to memory, files written, and refusals of
-invalid problems.
+"""Blocks of outcomes: passes over them and their order, systematic samples, files mapped to memory,
+files written, and refusals of invalid problems.
 """
 
+import math
 import os
 import threading
 import time
 import zipfile
-from functools import partial
+from functools import cache, partial
 from math import inf, nan
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from block_cases import together
 from checkout import python
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from numpy.random import default_rng
 from numpy.testing import assert_allclose, assert_array_equal
-from random_laws import random_joint, random_problem
+from random_laws import random_columns, random_joint, random_problem
 from refusals import raises_file_error, raises_input_error
-from strategies import problems
+from strategies import problems, seeds
 
 import discreet as ds
-from discreet import BlockProblem, FileError, InputError, Problem, load_problem, save_problem
+from discreet import BlockProblem, InputError, Problem, load_problem, save_problem
 from discreet.files import map_problem, write_blocks
 from discreet.problems import ArrayBlocks, block_problem, blocks_from
-from discreet.problems.outcomes import in_order
+from discreet.problems.folds import FAN, fold
+from discreet.problems.outcomes import Chunk, chunk_size, in_order
+from discreet.problems.streams import sources
+from discreet.problems.streams.sample import sample
 
-problem_of = partial(random_problem, outcomes=500, m=3, name="an example")
+problem_of = cache(partial(random_problem, outcomes=500, m=3, name="an example"))
 
 
 def assert_same(found, expected):
@@ -93,69 +99,76 @@ def test_the_losses_of_a_problem_in_memory_are_added_up_once_for_all_budgets():
     assert_allclose(one, problem.constant_errors, rtol=1e-14)
 
 
-def test_a_large_problem_is_checked_compiled():
-    joint = random_joint(0, 2, 2, 300_000)
-    expected = Problem.from_joint(joint, 0.01)
+@pytest.fixture
+def size(request, monkeypatch):
+    """Outcomes in a chunk, which NumPy or compiled kernels check."""
+    number, compiled = request.param
+    if compiled:
+        pytest.importorskip("numba")
+    monkeypatch.setattr(sources, "compiled_pays", lambda outcomes: compiled)
+    return number
+
+
+SIZES = pytest.mark.parametrize("size", [(50, False), (1000, False), (50, True)], indirect=True)
+
+
+@SIZES
+def test_the_totals_do_not_depend_on_threads(size):
+    expected = problem_of()
     one, two = (
-        block_problem(ArrayBlocks(expected.p_xz, expected.loss), 0.01, threads=threads)
+        block_problem(ArrayBlocks(expected.p_xz, expected.loss, size), 0.01, threads=threads)
         for threads in (1, 2)
     )
     assert_same(one, expected)
     assert_array_equal(one.p_x, two.p_x)
     assert_array_equal(one.constant_errors, two.constant_errors)
-    for what, value, words in (
-        ("loss", nan, r"loss\[1, 271828\] is nan, which is not finite"),
-        ("loss", -1e-300, r"loss\[1, 271828\] is -1e-300, which is negative"),
-        ("loss", 1e101, r"above 1e\+100"),
-        ("p_xz", inf, r"p_xz\[1, 271828\] is inf, which is not finite"),
-        ("p_xz", 2.0, r"p_xz\[1, 271828\] is 2, above 1"),
-        ("p_xz", 0.5, r"p_xz sums to 1\.49999"),
-    ):
-        arrays = {"p_xz": expected.p_xz.copy(), "loss": expected.loss.copy()}
-        arrays[what][1, 271_828] = value
-        with raises_input_error(words):
-            block_problem(ArrayBlocks(arrays["p_xz"], arrays["loss"]), 0.01)
-    emptied = expected.p_xz.copy()
-    emptied[0] += emptied[1]
-    emptied[1] = 0.0
-    # a private value without probability is accepted
-    block_problem(ArrayBlocks(emptied, expected.loss), 0.01)
-    emptied[:, 271_828] = 0.0
-    with raises_input_error("outcome 271828 "):
-        block_problem(ArrayBlocks(emptied, expected.loss), 0.01)
-
-
-def _spoilt(what, value):
-    problem = problem_of()
-    arrays = {"p_xz": problem.p_xz.copy(), "loss": problem.loss.copy()}
-    arrays[what][1, 123] = value
-    return arrays["p_xz"], arrays["loss"]
 
 
 @pytest.mark.parametrize(
     "what, value, words",
     [
-        ("p_xz", nan, r"p_xz\[1, 123\] is nan"),
-        ("loss", -1.0, r"loss\[1, 123\] is -1.0"),
-        ("loss", 1e101, "above 1e\\+100"),
-        ("p_xz", 0.5, "p_xz sums to 1.4"),
+        ("p_xz", nan, r"p_xz\[1, 123\] is nan, which is not finite"),
+        ("p_xz", inf, r"p_xz\[1, 123\] is inf, which is not finite"),
+        ("p_xz", -0.2, r"p_xz\[1, 123\] is -0.2, which is negative"),
+        ("p_xz", 2.0, r"p_xz(\[1, 123\] is 2, above 1| sums to 2\.9)"),
+        ("p_xz", 0.5, r"p_xz sums to 1\.4"),
+        ("loss", nan, r"loss\[1, 123\] is nan, which is not finite"),
+        ("loss", -1e-300, r"loss\[1, 123\] is -1e-300, which is negative"),
+        ("loss", 1e101, r"above 1e\+100"),
     ],
 )
-@pytest.mark.parametrize("size", [50, 1000])
-def test_entries_that_are_not_masses_are_named(what, value, words, size):
-    with raises_input_error(words):
-        block_problem(ArrayBlocks(*_spoilt(what, value), size), 0.01)
+@SIZES
+def test_entries_that_are_not_masses_are_named(size, what, value, words):
+    problem = problem_of()
+    arrays = {"p_xz": problem.p_xz.copy(), "loss": problem.loss.copy()}
+    arrays[what][1, 123] = value
+    for build in (
+        lambda: Problem(*arrays.values(), 0.01),
+        lambda: block_problem(ArrayBlocks(*arrays.values(), size), 0.01),
+    ):
+        with raises_input_error(words):
+            build()
 
 
-def test_a_loss_without_probability_is_named():
+@SIZES
+def test_a_loss_without_probability_is_named(size):
     joint = random_joint(0, 2, 3, 500)
+    joint[0] += joint[1]
+    joint[1] = 0.0  # a private value without probability is accepted
     joint[:, :, 123] = 0.0
     problem = Problem.from_joint(joint / joint.sum(), 0.01)
-    assert_same(block_problem(ArrayBlocks(problem.p_xz, problem.loss, 100), 0.01), problem)
+    assert_same(block_problem(ArrayBlocks(problem.p_xz, problem.loss, size), 0.01), problem)
     loss = problem.loss.copy()
     loss[2, 123] = 1e-9
     with raises_input_error("outcome 123 "):
-        block_problem(ArrayBlocks(problem.p_xz, loss, 100), 0.01)
+        block_problem(ArrayBlocks(problem.p_xz, loss, size), 0.01)
+
+
+def test_chunks_of_another_shape_are_refused():
+    problem = problem_of()
+    chunks = ArrayBlocks(problem.p_xz, problem.loss, 100).chunks
+    with raises_input_error(r"loss .*outcome 0 .*\[3, 100\].*\[2, 100\]"):
+        block_problem(SimpleNamespace(n=2, m=2, N=500, chunks=chunks), 0.01)
 
 
 def test_chunks_out_of_order_are_refused():
@@ -165,8 +178,10 @@ def test_chunks_out_of_order_are_refused():
         def chunks(self):
             yield from reversed(list(super().chunks()))
 
-    with raises_input_error(r"outcome 400 .*0"):
-        block_problem(Reversed(problem.p_xz, problem.loss, 100), 0.01)
+    blocks = Reversed(problem.p_xz, problem.loss, 100)
+    for visit in (lambda: block_problem(blocks, 0.01), lambda: fold(blocks, own_start, nested)):
+        with raises_input_error(r"outcome 400 .*0"):
+            visit()
 
 
 # -- iterators
@@ -311,7 +326,8 @@ def _write(path, **members):
     return path
 
 
-def test_files_without_a_problem_are_refused_in_one_sentence(tmp_path):
+def test_what_cannot_be_mapped_is_refused_in_one_sentence(tmp_path):
+    """Both readers refuse what `test_files.py` has."""
     problem = problem_of()
     a = problem.p_xz
     loss = problem.loss
@@ -319,26 +335,12 @@ def test_files_without_a_problem_are_refused_in_one_sentence(tmp_path):
 
     def refused(words, where, **options):
         with raises_file_error(words) as caught:
-            map_problem(where, **({"budget": 0.1} | options))
+            map_problem(where, 0.1, **options)
         assert str(caught.value).startswith(str(where))
 
-    refused("cannot be read", tmp_path / "absent.npz")
-    refused("not an ordinary file", tmp_path)
-    (tmp_path / "text.npz").write_text("hello")
-    refused("not a readable .npz", tmp_path / "text.npz")
     (tmp_path / "text.npy").write_text("hello, this is no array")
     refused("NPY format", tmp_path / "text.npy")
-    refused("no budget", _write(path, p_xz=a, loss=loss), budget=None)
-    refused("no model", _write(path, budget=0.1))
-    refused("does not belong", _write(path, p_xz=a, loss=loss, extra=a))
     refused("same N", _write(path, p_xz=a, loss=loss[:, :-1]))
-    refused("sums to 0.9", _write(path, p_xz=0.9 * a, loss=loss))
-    refused("real numbers", _write(path, p_xz=a.astype(complex), loss=loss))
-    refused("single number", _write(path, p_xz=a, loss=loss, budget=[1.0, 2.0]))
-    refused(
-        r"joint\[1, 2, 4\] is nan",
-        _write(path, joint=np.where(np.arange(30).reshape(2, 3, 5) == 29, nan, 1 / 30)),
-    )
     np.savez_compressed(path, p_xz=a, loss=loss)
     refused("compressed and cannot be mapped", path)
     np.save(tmp_path / "a.npy", a)
@@ -348,52 +350,12 @@ def test_files_without_a_problem_are_refused_in_one_sentence(tmp_path):
     (tmp_path / "short.npy").write_bytes(whole[:-8])
     refused("damaged", tmp_path / "short.npy")
     for bad in (nan, -0.1):
-        with pytest.raises(InputError):
+        with raises_input_error("budget"):
             map_problem(_write(path, p_xz=a, loss=loss), bad)
-
-
-def test_losses_and_a_loss_matrix_exclude_each_other(tmp_path):
-    problem = problem_of()
-    with raises_input_error(r"p.npz .*loss_matrix"):
-        map_problem(
-            _write(tmp_path / "p.npz", p_xz=problem.p_xz, loss=problem.loss),
-            0.1,
-            loss_matrix=np.eye(3),
-        )
+    with raises_input_error(r"x.npz .*loss_matrix"):
+        map_problem(path, 0.1, loss_matrix=np.eye(3))
     with raises_input_error(r"loss_matrix .*2 .*3"):
-        map_problem(
-            _write(tmp_path / "j.npz", joint=random_joint(0, 2, 3, 500)), 0.1, loss_matrix=np.eye(2)
-        )
-
-
-_good = []
-
-
-def good_file(folder):
-    """The bytes of a problem file, written once."""
-    if not _good:
-        path = folder / "good.npz"
-        write_blocks(path, BlockProblem.of(problem_of(outcomes=5, m=2)).blocks, budget=0.1)
-        _good.append(path.read_bytes())
-    return _good[0]
-
-
-@settings(max_examples=60)
-@given(position=st.floats(0, 1), value=st.integers(0, 255), cut=st.booleans())
-def test_damaged_files_are_read_correctly_or_refused(position, value, cut, tmp_path_factory):
-    path = tmp_path_factory.mktemp("damaged") / "p.npz"
-    content = bytearray(good_file(path.parent))
-    at = min(int(position * len(content)), len(content) - 1)
-    content[at] = value
-    path.write_bytes(content[:at] if cut else content)
-    try:
-        problem = map_problem(path)
-    except FileError:
-        return
-    a, loss = together(problem.blocks)
-    assert (a >= 0.0).all()
-    assert (loss >= 0.0).all()
-    assert a.sum() == pytest.approx(1.0, abs=2e-15)
+        map_problem(_write(path, joint=random_joint(0, 2, 3, 500)), 0.1, loss_matrix=np.eye(2))
 
 
 # -- memory
@@ -414,7 +376,7 @@ def anonymous():
 
 N = 1_500_000
 def parts():
-    rng = np.random.default_rng(0)
+    rng = default_rng(0)
     for _ in range(30):
         joint = rng.random((2, 2, N // 30)) / (0.5 * 4 * N)
         yield joint.sum(axis=1), joint.sum(axis=0)[::-1].copy()
@@ -434,6 +396,7 @@ print(problem.N, anonymous() - before)
 """
 
 
+@pytest.mark.gate
 @pytest.mark.skipif(
     not os.path.exists("/proc/self/status"),
     reason="the system does not tell anonymous from mapped memory",
@@ -471,3 +434,129 @@ def test_what_takes_arrays_takes_outcomes_in_blocks(tmp_path):
     assert_array_equal(ds.lift(blocks, variables), ds.lift(problem, variables))
     save_problem(tmp_path / "blocks.npz", blocks)
     assert_array_equal(load_problem(tmp_path / "blocks.npz").p_xz, problem.p_xz)
+
+
+class Counted:
+    """N outcomes in chunks of one, without contents."""
+
+    n = m = 1
+
+    def __init__(self, outcomes):
+        self.N = outcomes
+
+    def chunks(self):
+        for start in range(self.N):
+            yield Chunk(start, 1, lambda start=start: (np.full((1, 1), float(start)),) * 2)
+
+
+def nested(parts):
+    """A merge that shows the order of all merges."""
+    return tuple(parts)
+
+
+def own_start(chunk):
+    return chunk.start
+
+
+def test_siblings_are_merged_at_once_and_once():
+    assert fold(Counted(1), own_start, nested) == (0,)
+    assert fold(Counted(FAN), own_start, nested, threads=2) == tuple(range(FAN))
+    assert fold(Counted(FAN + 2), own_start, nested) == (tuple(range(FAN)), (FAN, FAN + 1))
+
+
+def test_only_chunks_that_something_is_given_for_are_visited():
+    visited = fold(
+        Counted(50), lambda chunk, more: (chunk.start, more), nested, given={3: "a", 40: "b"}
+    )
+    assert visited == ((3, "a"), (40, "b"))
+
+
+def test_there_are_never_more_than_some_hundred_thousand_chunks():
+    for outcomes in (1, 1 << 22, (1 << 22) - 1, 1 << 35, (1 << 35) + 1, 10**12, 1 << 45):
+        size = chunk_size(outcomes)
+        assert -(-outcomes // size) <= 1 << 17
+        assert size & (size - 1) == 0
+    assert (chunk_size(1 << 21), chunk_size(1 << 22), chunk_size(1 << 35)) == (
+        1 << 16,
+        1 << 18,
+        1 << 18,
+    )
+
+
+SHAPES = [(1, 3), (3, 1), (2, 3), (5, 4)]
+
+
+def weighed(blocks):
+    """Masses and least losses of strips of 128 outcomes, chunk by chunk."""
+    found = {}
+    for chunk in blocks.chunks():
+        p_xz, loss = chunk.read()
+        starts = np.arange(0, chunk.count, 128)
+        each = np.stack([p_xz.sum(axis=0), loss.min(axis=0)])
+        found[chunk.start] = np.add.reduceat(each, starts, axis=1)
+    return found
+
+
+@given(
+    st.sampled_from(SHAPES),
+    st.integers(1, 900),
+    seeds,
+    st.booleans(),
+    st.integers(1, 400),
+)
+def test_draws_are_systematic(shape, count, seed, by_error, size):
+    n, m = shape
+    rng = default_rng(seed)
+    joint = random_joint(rng, n, m, count, spread=0.5)
+    p_xz = joint.sum(axis=1)
+    loss = by_error * (joint.sum(axis=(0, 1)) - joint.sum(axis=0))
+    doubt = float(loss.min(axis=0).sum()) or math.inf
+    blocks = ArrayBlocks(p_xz, loss, size)
+    drawn, counts = sample(blocks, weighed(blocks), 128, 100, threads=1)
+    weights = p_xz.sum(axis=0) + loss.min(axis=0) / doubt
+    found = drawn[:n].sum(axis=0) + drawn[n:].min(axis=0) / doubt
+    assert found.sum() == pytest.approx(weights.sum(), rel=1e-12)
+    # Evenly spaced in cumulative weight over all outcomes: each is drawn as often as it holds such
+    # a place.
+    step = weights.sum() / 100
+    times = np.histogram((np.arange(100) + 0.5) * step, np.append(0.0, np.cumsum(weights)))[0]
+    # a place at the edge of an outcome may go either way
+    assert abs(counts.size - int((times > 0).sum())) <= 2
+    expected = np.sort(times[times > 0] * step / weights[times > 0])
+    if counts.size == expected.size and not by_error:
+        assert np.median(np.abs(np.sort(counts) / expected - 1.0)) <= 1e-9
+
+
+def test_a_draw_for_every_outcome_is_the_problem_itself():
+    count = 256
+    rng = default_rng(0)
+    split = random_columns(rng, 3, count) / count
+    p_xz = np.concatenate([split[:2], split[2:] + (1 / count - split.sum(axis=0))])
+    loss = rng.random((2, count)) * [[0.0], [1.0 / count]]  # without an error to weigh by
+    for size in (32, 256):
+        blocks = ArrayBlocks(p_xz, loss, size)
+        drawn, counts = sample(blocks, weighed(blocks), 128, count, threads=1)
+        assert_allclose(drawn, np.concatenate([p_xz, loss]), rtol=1e-12)
+        assert_allclose(counts, 1.0, rtol=1e-12)
+
+
+def test_only_the_strips_that_are_drawn_from_are_read():
+    p_xz = np.full((2, 4096), 1e-12)
+    loss = np.zeros((2, 4096))
+    p_xz[:, 3000:3100] = 0.005
+    blocks = ArrayBlocks(p_xz, loss, 512)
+    first = weighed(blocks)
+    read = []
+
+    class Watched(ArrayBlocks):
+        def chunks(self):
+            for chunk in blocks.chunks():
+                yield Chunk(
+                    chunk.start,
+                    chunk.count,
+                    lambda chunk=chunk: (read.append(chunk.start), chunk.read())[1],
+                )
+
+    drawn, _ = sample(Watched(p_xz, loss, 512), first, 128, 50, threads=1)
+    assert read == [2560, 3072]
+    assert_allclose(drawn[:2].sum(), p_xz.sum(), rtol=1e-12)

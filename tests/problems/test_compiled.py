@@ -118,6 +118,7 @@ for size in (2, 3):
 """
 
 
+@pytest.mark.gate
 def test_machine_code_is_found_again_in_another_process(tmp_path):
     """Functions that call others too, and each of the versions made for different values.
 

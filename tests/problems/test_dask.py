@@ -254,6 +254,7 @@ def client():
                 process.kill()
 
 
+@pytest.mark.gate
 def test_two_processes_and_a_worker_that_dies(arrays, expected, client, tmp_path):
     mark = tmp_path / "a worker has died"
     with dask.config.set(scheduler=client):

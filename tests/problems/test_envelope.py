@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_laws import nearly_independent
 from refusals import raises_input_error
 from strategies import budgets, estimators, problems, tilts
 
-from discreet import Problem, frontier
+from discreet import frontier
 from discreet.judge import certify
 from discreet.problems.catalog import build
 from discreet.problems.envelope import Bound, Scale, envelope_of
@@ -167,8 +168,7 @@ def test_an_answer_private_within_a_number_counts_at_what_it_leaks():
     """p(z given x) = ½(1 ± 2e-14), Y = Z: the Bayes rule errs 0 and leaks 2e-28 nats; exactly
     private is only ½.
     """
-    p_xz = np.array([[0.25 + 5e-15, 0.25 - 5e-15], [0.25 - 5e-15, 0.25 + 5e-15]])
-    model = Problem(p_xz, p_xz[::-1].sum(axis=0) * np.array([[0.0, 1.0], [1.0, 0.0]]), budget=0.0)
+    model = nearly_independent(2e-14)
     certificate = certify(model, model.bayes_estimator).certificate
     assert certificate.upper == 0.0 < certificate.private_within
     found = envelope_of(model, [Scale.of(model).bound(certificate, np.array([inf]), 0.0)])

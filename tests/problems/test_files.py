@@ -1,24 +1,29 @@
-"""Problem and solution files: round trips, a one-sentence refusal of every kind of bad file,
-fuzzing, atomic writes.
+"""Problem and solution files: round trips, a one-sentence refusal of every kind of bad file, atomic
+writes, fuzzing; and how a table became the problem: bins, labels, digest, seed, date and versions.
 """
 
+import dataclasses
 import json
 import os
 import pickle
 import stat
 import struct
 import zipfile
+from contextlib import suppress
+from functools import partial
 from math import inf, nan
 from pathlib import Path
 
 import numpy as np
 import pytest
+from block_cases import together
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from random_laws import assert_same_arrays
-from refusals import raises_file_error
+from refusals import raises_file_error, raises_input_error
 
+import discreet as ds
 from discreet import (
     FileError,
     OutcomeRule,
@@ -29,10 +34,17 @@ from discreet import (
     save_problem,
     save_solution,
 )
+from discreet.files import map_problem
+from discreet.files.counted import report_members
 from discreet.problems import catalog
+from discreet.problems.provenance import date_now
 from discreet.storage import archive
+from discreet.storage.archive import read_archive
 
-pytestmark = pytest.mark.usefixtures("here")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::discreet.FewRecordsWarning"),
+    pytest.mark.usefixtures("here"),
+]
 
 JOINT = np.arange(1.0, 13.0).reshape(2, 2, 3) / 78.0
 ESTIMATOR = np.array([[1.0, 0.25, 0.0], [0.0, 0.75, 1.0]])
@@ -66,11 +78,17 @@ def npy(header, data=b"", version=(1, 0)):
     return b"\x93NUMPY" + bytes(version) + size + text + data
 
 
-def refused(path, message, **options):
+def refused(path, message, readers=(load_problem, map_problem)):
     """A problem file is refused by a message that begins with its path."""
-    with raises_file_error(message) as caught:
-        load_problem(path, **options)
-    assert str(caught.value).startswith(os.fspath(path))
+    for read in readers:
+        with raises_file_error(message) as caught:
+            read(path)
+        assert str(caught.value).startswith(os.fspath(path))
+
+
+def limited_to(size):
+    """The reader that has a limit on the size of a file."""
+    return [partial(load_problem, max_bytes=size)]
 
 
 # -- problems: round trips
@@ -109,7 +127,8 @@ def test_without_any_budget_the_message_says_what_to_pass():
     "message, members",
     {
         r"budget .*\[2\]": {"joint": JOINT, "budget": [0.1, 0.2]},
-        r"joint .*2\.0": {"joint": JOINT * 2, "budget": 0.1},
+        r"(joint|p_xz) .*2\.0": {"joint": JOINT * 2, "budget": 0.1},
+        r"joint\[1, 0, 2\] is nan": {"joint": np.where(JOINT == 9 / 78, nan, JOINT), "budget": 0.1},
         r"joint .*'complex128'": {"joint": JOINT.astype(complex), "budget": 0.1},
         r"joint .*'object'": {"joint": np.array([1, "a", None], dtype=object)},
         r"joint .*\[1, 1, 1, 1\]": {"joint": np.zeros((1, 1, 1, 1))},
@@ -216,13 +235,13 @@ def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_read(monkeypatc
     refused(
         "bomb.npz",
         r"unpacks to 16,000,.* bytes and the limit is 1,000,000",
-        max_bytes=1_000_000,
+        limited_to(1_000_000),
     )
 
 
 def test_a_file_larger_than_the_limit_is_refused_unopened():
     np.savez("big.npz", joint=np.zeros((1, 1, 300_000)))
-    refused("big.npz", r"takes 2,4.* bytes and the limit is 1,000", max_bytes=1000)
+    refused("big.npz", r"takes 2,4.* bytes and the limit is 1,000", limited_to(1000))
 
 
 def test_a_member_with_a_wrong_size_is_refused():
@@ -234,7 +253,7 @@ def test_a_member_with_a_wrong_size_is_refused():
     entry = data.index(b"PK\x01\x02")
     struct.pack_into("<I", data, entry + 24, 4_000_000_000)
     path.write_bytes(bytes(data))
-    refused(path, "the file is damaged|is not a readable", max_bytes=2**33)
+    refused(path, "the file is damaged|is not a readable", limited_to(2**33))
 
 
 # -- fuzzing
@@ -245,15 +264,22 @@ def test_a_member_with_a_wrong_size_is_refused():
 def valid(tmp_path_factory):
     """The bytes of a valid file, stored and compressed, with its folder."""
     folder = tmp_path_factory.mktemp("fuzz")
-    members = {"joint": JOINT, "budget": 0.01, "name": "fuzz"}
+    problem = Problem.from_joint(JOINT, 0.01)
+    members = {"p_xz": problem.p_xz, "loss": problem.loss, "budget": 0.01, "name": "fuzz"}
     np.savez(folder / "stored.npz", **members)
     np.savez_compressed(folder / "packed.npz", **members)
     return folder, [(folder / name).read_bytes() for name in ("stored.npz", "packed.npz")]
 
 
 def same_or_refused(folder, data):
+    """A reader that verifies checksums finds the same problem or none, and the other one masses."""
     path = folder / "mutated.npz"
     path.write_bytes(data)
+    with suppress(FileError):
+        a, loss = together(map_problem(path).blocks)
+        assert (a >= 0.0).all()
+        assert (loss >= 0.0).all()
+        assert a.sum() == pytest.approx(1.0, abs=2e-15)
     try:
         found = load_problem(path)
     except FileError as refusal:
@@ -282,6 +308,7 @@ def test_mutated_bytes_are_refused_or_change_nothing(valid, data):
     same_or_refused(folder, bytes(mutated))
 
 
+@pytest.mark.gate
 def test_no_changed_byte_of_the_directory_goes_unnoticed(valid):
     folder, originals = valid
     stored = originals[0]
@@ -435,3 +462,174 @@ def test_files_state_their_version_and_those_of_before_are_read():
             load(npz("later.npz", **members))
         del members["version"]
         load(npz("before.npz", **members))
+
+
+PAYS = ("low", "mid", "high")
+
+
+def people(count=500):
+    rng = np.random.default_rng(2)
+    age = rng.integers(18, 90, count).astype(float)
+    town = rng.choice(["n", "s", "w"], count).astype(object)
+    age[:20] = np.nan
+    town[10:30] = None
+    pay = np.array(PAYS)[rng.integers(0, 3, count)]
+    return {
+        "sex": rng.choice(["f", "m"], count),
+        "race": rng.integers(0, 3, count),
+        "age": age,
+        "town": town,
+        "pay": pay,
+    }
+
+
+def problem(**options):
+    asked = {
+        "hide": "sex",
+        "guess": "pay",
+        "fraction": 0.5,
+        "missing": "category",
+        "min_count": 5,
+        "seed": 12345,
+    }
+    return ds.Problem.from_frame(people(), **asked | options)
+
+
+def same(one, other):
+    assert repr(one) == repr(other)
+    for field in dataclasses.fields(one):
+        mine = getattr(one, field.name)
+        theirs = getattr(other, field.name)
+        if isinstance(mine, np.ndarray):
+            assert_array_equal(mine, theirs)
+        elif field.name == "columns":
+            for column, again in zip(mine, theirs, strict=True):
+                assert_array_equal(column.edges, again.edges)
+                assert dataclasses.asdict(column) | {"edges": 0} == dataclasses.asdict(again) | {
+                    "edges": 0
+                }
+        else:
+            assert mine == theirs, field.name
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"min_count": 0, "bins": None},
+        {"hide": ["race", "sex"], "measure": {"sex": "conditional-mutual-information"}},
+        {
+            "loss_matrix": {
+                pay: {guess: float(guess != pay) for guess in PAYS} | {"?": 0.4} for pay in PAYS
+            }
+        },
+    ],
+)
+def test_what_is_saved_is_loaded(options):
+    made = problem(**options)
+    ds.save_problem("p.npz", made)
+    again = ds.load_problem("p.npz")
+    same(made.samples, again.samples)
+    found = ds.solve(made, "tilt", gap=1e-3)
+    found.save("s.npz")
+    stored = ds.load_solution("s.npz")
+    same(made.samples, stored.samples)
+    one = made.samples.outcome_of(people())
+    other = stored.samples.outcome_of(people())
+    assert_array_equal(one.outcomes, other.outcomes)
+    assert ds.verify("p.npz", "s.npz").budget_kept is not False
+
+
+def test_a_file_says_from_what_when_and_by_what_it_was_made(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+    made = problem()
+    ds.save_problem("p.npz", made)
+    text = json.loads(str(np.load("p.npz")["samples"]))
+    assert text["date"] == "2026-01-01T00:00:00Z"
+    assert text["versions"] == {"discreet": ds.__version__, "numpy": np.__version__}
+    assert text["seed"] == f"{12345:032x}"
+    assert text["digest"].startswith("sha256:")
+    assert text["secrets"] == [{"name": "sex", "labels": ["f", "m"]}]
+    assert (text["truths"], text["guesses"]) == (["high", "low", "mid"], ["high", "low", "mid"])
+    race, age, town = text["columns"]
+    assert (race["name"], len(race["edges"])) == ("race", 2)
+    assert (age["name"], len(age["edges"]), age["missing"]) == ("age", 3, True)
+    assert (town["categories"], town["edges"], town["missing"]) == (["n", "s", "w"], None, True)
+    ds.solve(made, "tilt").save("s.npz")
+    metadata = ds.load_solution("s.npz").metadata
+    assert metadata["date"] == "2026-01-01T00:00:00Z"
+    assert metadata["versions"]["discreet"] == ds.__version__
+
+
+def test_with_a_seed_and_a_stated_date_files_are_made_again_byte_for_byte(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    for name in ("one", "two"):
+        ds.save_problem(f"{name}.npz", problem())
+    assert Path("one.npz").read_bytes() == Path("two.npz").read_bytes()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
+    assert problem().samples.date == "1970-01-01T00:00:01Z"
+    for wrong in ("", "soon", "9" * 30):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", wrong)
+        with raises_input_error(r"SOURCE_DATE_EPOCH "):
+            date_now()
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    assert problem(seed=None).samples.seed != problem(seed=None).samples.seed
+
+
+def test_readers_without_tables_refuse_a_file_of_a_table_and_read_all_others():
+    arrays = ("joint", "p_xz", "loss", "budget", "version")
+    texts = ("name", "constraint")
+    ds.save_problem("table.npz", problem())
+    with raises_file_error(r"'(cells|counts|samples)\.npy'"):
+        read_archive("table.npz", arrays=arrays, texts=texts, max_bytes=1 << 30)
+    plain = ds.problems.paper_single(bins=8)
+    ds.save_problem("plain.npz", plain)
+    read_archive("plain.npz", arrays=arrays, texts=texts, max_bytes=1 << 30)
+    ds.solve(plain, "tilt").save("answer.npz")
+    members = ("estimator", "tilt", "multiplier", "version"), ("metadata", "exact_columns")
+    read_archive("answer.npz", arrays=members[0], texts=members[1], max_bytes=1 << 30)
+    ds.solve(problem(), "tilt").save("counted.npz")
+    with raises_file_error(r"counted\.npz .*'samples\.npy'"):
+        read_archive("counted.npz", arrays=members[0], texts=members[1], max_bytes=1 << 30)
+    assert ds.load_problem("plain.npz").samples is None
+
+
+def test_another_budget_and_a_mapped_file_read_it_too():
+    made = problem()
+    ds.save_problem("p.npz", made)
+    again = ds.load_problem("p.npz", budget=0.5)
+    assert again.samples is not None
+    assert ds.files.map_problem("p.npz").N == made.N
+
+
+def _text(change):
+    return lambda members: (
+        members | {"samples": np.array(json.dumps(json.loads(str(members["samples"])) | change))}
+    )
+
+
+@pytest.mark.parametrize(
+    "said, change",
+    {
+        "samples, cells and counts": lambda members: {
+            k: v for k, v in members.items() if k != "cells"
+        },
+        "samples cannot be read": lambda members: members | {"samples": np.array("{")},
+        "version 2.*version 1": _text({"version": 2}),
+        "cells have shape": _text({"columns": []}),
+        "records is -1": _text({"records": -1}),
+        "5 is not a text": _text({"digest": 5}),
+        "make no sense": _text({"smoothing": None}),
+        "about other guesses, secrets or outcomes": _text({"guesses": ["a"]}),
+        "labels are not a list": _text({"truths": "high"}),
+        "counts .*≥ 0": lambda members: members | {"counts": members["counts"] + 0.5},
+        "cells have a bin": lambda members: members | {"cells": members["cells"] + 9},
+        "cells .*≥ -1": lambda members: members | {"cells": members["cells"] - 5},
+    }.items(),
+)
+def test_bad_reports_are_refused_in_one_sentence(change, said):
+    made = problem()
+    members = {"p_xz": made.p_xz, "loss": made.loss, "budget": 0.5, **report_members(made.samples)}
+    np.savez("p.npz", **change(members))
+    with raises_file_error(said):
+        ds.load_problem("p.npz")

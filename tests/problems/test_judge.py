@@ -1,29 +1,39 @@
-"""The judge: the bracket holds the optimum for any input, and the gap is the sum of the KKT
-residuals.
+"""The judge: the bracket holds the optimum for any input, its repair makes any matrix a feasible
+estimator and any duals feasible, and the gap is the sum of the KKT residuals.
 """
 
 import math
 from fractions import Fraction
-from math import inf
+from functools import partial
+from math import inf, nan
+from types import SimpleNamespace
 
 import exactly
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judging import assert_bound_proven, assert_optimum_bracketed
+from hypothesis.extra import numpy as hnp
+from judging import assert_bound_proven, assert_optimum_bracketed, lower_bound
 from numpy.random import default_rng
 from numpy.testing import assert_array_equal
 from random_laws import random_columns, random_joint, random_problem
 from refusals import raises_input_error
-from strategies import anything, budgets, estimators, garbage, problems, tilts
+from solving import at_share
+from strategies import anything, budgets, estimators, finite_tilts, garbage, problems, tilts
 
 import discreet as ds
 from discreet.backends import Status, run
+from discreet.backends.repairs import private_versions
 from discreet.backends.solution import derive_status
 from discreet.judge import certify, conclusion
 from discreet.judge.privacy import PRIVATE_LIMIT
+from discreet.measures.law import phi_residual
+from discreet.numerics.estimators import column_error, normalise
+from discreet.numerics.rounding import LARGEST_TILT
+from discreet.numerics.tilted_losses import dd_label_doubt, in_order_losses, label_doubt
 from discreet.problems import Certificate, KKTResiduals, Problem, TermLeakage, blend
+from discreet.problems.duals import feasible_duals, feasible_for
 
 _POSITIVE = budgets.filter(lambda budget: budget > 0.0)
 
@@ -243,3 +253,267 @@ def test_a_wrong_repair_makes_the_bracket_wide_and_never_wrong(data):
         judged = ds.certify(problem, problem.bayes_estimator)
     assert judged.verdict is not None
     _assert_proven(problem, judged.verdict)
+
+
+def _assert_stochastic(estimator):
+    assert (estimator >= 0.0).all()
+    assert np.abs(estimator.sum(axis=0) - 1.0).max() <= (estimator.shape[0] + 1) * 2.0**-52
+
+
+@given(st.data())
+def test_feasible_estimators_are_left_alone(data):
+    problem = data.draw(problems(1.0))
+    own = normalise(data.draw(estimators((problem.m, problem.N))))
+    law = problem.output_law(own)
+    for budget in (law.leakage() * (1 + 1e-9) + 1e-15, math.inf):
+        kept = certify(problem.with_budget(budget), own)
+        assert kept.certificate.blend == 0.0
+        assert_array_equal(kept.estimator, normalise(own))
+
+
+@pytest.mark.parametrize("fraction", [0.9, 0.5, 1e-2, 1e-6, 1e-10])
+def test_blend_uses_the_whole_budget(fraction):
+    problem = at_share(random_problem(6), fraction)
+    repaired = certify(problem, problem.bayes_estimator).certificate
+    assert repaired.leakage == pytest.approx(problem.budget, rel=1e-6)
+    assert repaired.leakage <= problem.budget
+    assert repaired.upper < problem.constant_error
+
+
+def test_least_share_is_found_when_it_is_minute():
+    """A budget smaller by a relative 1e-9 costs a share of about that size."""
+    problem = random_problem(6)
+    own = normalise(0.9 * problem.bayes_estimator + 0.05)
+    leakage = problem.leakage(own)
+    repaired = certify(problem.with_budget(leakage * (1 - 1e-9)), own).certificate
+    assert 0.0 < repaired.blend < 1e-8
+    assert repaired.upper == pytest.approx(problem.error_probability(own), rel=1e-7)
+
+
+def test_an_estimator_worse_than_a_constant_is_replaced_by_it():
+    """An estimator worse than a constant is replaced by the constant, instead of being blended as
+    little as possible.
+    """
+    problem = random_problem(6, budget=1e-4)
+    worst = np.eye(2)[:, np.argmax(problem.loss, axis=0)]
+    assert certify(problem, worst).certificate.upper <= problem.constant_error * (1 + 1e-14)
+
+
+def test_a_valid_anchor_helps_and_an_invalid_one_is_harmless():
+    problem = random_problem(8, budget=0.0)
+    even = normalise(0.9 * np.full((2, 8), 0.5) + 0.1 * problem.bayes_estimator)
+    (good,) = private_versions(problem, even)
+    tight = problem.with_budget(1e-9)
+    nonsense = (np.full((2, 8), np.nan), np.ones((1, 8)), problem.bayes_estimator, np.zeros((3, 3)))
+    plain, helped, harmed = (
+        certify(tight, problem.bayes_estimator, anchors=anchors)
+        for anchors in ((), (good,), nonsense)
+    )
+    assert helped.certificate.upper <= plain.certificate.upper
+    assert harmed.certificate.upper <= plain.certificate.upper * (1 + 1e-12)
+    for verdict in (helped, harmed):
+        assert exactly.leakage(tight, verdict.estimator) <= 1e-9
+
+
+@pytest.mark.parametrize("budget", [1e-300, 1e-100, 1e-60])
+def test_budgets_below_rounding_leave_a_constant(budget):
+    problem = random_problem(6, budget=budget)
+    repaired = certify(problem, np.full((2, 6), 0.5) + 0.1 * problem.bayes_estimator)
+    assert exactly.leakage(problem, repaired.estimator) == 0
+    assert column_error(repaired.estimator) == 0.0
+    assert repaired.certificate.upper == pytest.approx(problem.constant_error, rel=1e-15)
+
+
+@given(garbage((3, 7)))
+def test_normalise_makes_columns_of_anything(matrix):
+    before = matrix.copy()
+    estimator = normalise(matrix)
+    _assert_stochastic(estimator)
+    assert_array_equal(matrix, before)
+    usable = np.where(np.isfinite(matrix), np.clip(matrix, 0.0, None), 0.0)
+    assert_array_equal(estimator[:, usable.max(axis=0) == 0.0], 1 / 3)
+
+
+@given(estimators((3, 5)))
+def test_column_error_covers_the_columns(matrix):
+    estimator = normalise(matrix)
+    sums = [sum(map(exactly.Fraction, column.tolist())) for column in estimator.T]
+    assert max(abs(total - 1) for total in sums) <= column_error(estimator)
+
+
+def test_a_guess_that_is_always_the_same_leaks_nothing_of_any_secret():
+    """The totals of two secrets differ by rounding, which exceeds a budget of 1e-240."""
+    joint = default_rng(0).dirichlet(np.ones(24)).reshape(2, 2, 6)
+    secrets = [ds.Constraint(joint.sum(axis=k), 1e-240, "total-variation") for k in (0, 1)]
+    problem = ds.Problem(loss=joint.sum(axis=1), constraints=secrets)
+    solution = ds.certify(problem, [[1.0] * 6, [0.0] * 6])
+    assert solution.certificate is not None
+    assert [term.own_leakage_ceiling for term in solution.certificate.terms] == [0.0, 0.0]
+    assert solution.certificate.own_budget_kept
+
+
+def test_a_guess_that_is_always_the_same_is_private_whatever_the_prior():
+    """The products of masses with a prior of 2e-316 have no digits."""
+    p_xz = [[0.4, 0.6], [2e-316, 0.0]]
+    problem = ds.Problem(p_xz, [[0.1, 0.2], [0.2, 0.1]], 0.0)
+    certificate = ds.certify(problem, [[1.0, 1.0], [0.0, 0.0]]).certificate
+    assert certificate is not None
+    assert certificate.own_private_within == 0.0
+
+
+def test_underflow_does_not_make_a_leaking_estimator_private():
+    """p(ŷ given x_2) is 0.3 away from p(ŷ), but every product with π_2 underflows."""
+    problem = ds.Problem([[0.5, 0.5], [5e-324, 0.0]], [[0.0, 0.5], [0.5, 0.0]], 0.0)
+    law = problem.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))
+    assert phi_residual(law) >= 0.3
+    assert certify(problem, [[0.8, 0.2], [0.2, 0.8]]).certificate.phi_residual == 0.0
+    rare = ds.Problem([[0.5, 0.5], [1e-310, 0.0]], [[0.0, 0.5], [0.5, 0.0]], 0.0)
+    assert phi_residual(rare.output_law(np.array([[0.8, 0.2], [0.2, 0.8]]))) == pytest.approx(
+        0.3, rel=1e-9
+    )
+
+
+_MULTIPLIERS = st.one_of(
+    st.floats(0.0, 10.0),
+    st.sampled_from([0.0, 1e-320, 1e-300, 1e-12, 1e5, 1e150, 1e300]),
+    st.floats(0.0, allow_nan=False, allow_infinity=False),
+)
+
+_SMALL = st.sampled_from([0.0, 1e-9, 0.01])
+
+
+_small = partial(random_problem, 4, m=3, seed=11)
+
+
+@given(st.data())
+def test_repaired_duals_are_feasible_and_their_bound_is_rounded_down(data):
+    problem = data.draw(problems())
+    repaired = feasible_duals(
+        data.draw(finite_tilts((problem.m, problem.n))),
+        data.draw(_MULTIPLIERS),
+        problem.p_x,
+        problem.budget,
+    )
+    tilt, multiplier = repaired
+    assert np.isfinite(tilt).all()
+    if not problem.constraint.oblivious:
+        assert exactly.support(problem, tilt, multiplier) <= 0
+    bound = lower_bound(problem, tilt, multiplier)
+    assert bound == -inf or Fraction(bound) <= exactly.bound(problem, tilt, multiplier)
+
+
+@given(st.data())
+def test_repair_moves_feasible_duals_by_rounding_only(data):
+    problem = data.draw(problems(_SMALL))
+    tilt = data.draw(hnp.arrays(np.float64, (problem.m, problem.n), elements=st.floats(-1e6, 1e6)))
+    multiplier = data.draw(st.floats(1e-3, 1e3))
+    first = feasible_duals(tilt, multiplier, problem.p_x, problem.budget)
+    second = feasible_duals(*first, problem.p_x, problem.budget)
+    size = np.abs(tilt).max(axis=1, keepdims=True) + 1e-300
+    far = 800.0 * multiplier  # log of the smallest prior
+    assert (
+        np.abs(second[0] - first[0]) <= 2.0**-45 * (size + (far if np.isfinite(second[1]) else 0.0))
+    ).all()
+
+
+def test_a_rare_private_value_costs_the_others_no_digits():
+    """Its log ratios may be of order one where those of common values are 1e-9: h_i is off by
+    rounding of its own terms.
+    """
+    for seed in range(40):
+        rng = default_rng(seed)
+        rare = 10.0 ** -rng.uniform(3.0, 60.0)
+        p_x = np.array([0.3, 0.7 - rare, rare])
+        problem = Problem(p_x[:, None] * [0.5, 0.5], np.ones((2, 2)), 1e-9)
+        multiplier = 10.0 ** rng.uniform(-3.0, 12.0)
+        log_ratio = rng.uniform(-1.0, 1.0, (2, 3)) * [1e-9, 1e-9, 10.0 ** rng.uniform(0.0, 1.5)]
+        repaired = feasible_duals(multiplier * log_ratio, multiplier, problem.p_x, problem.budget)
+        size = np.abs(repaired[0] / multiplier)
+        terms = float((problem.p_x * (np.expm1(size) + size)).sum(axis=1).max())
+        assert -256.0 * 2.0**-53 * terms <= float(exactly.support(problem, *repaired)) <= 0.0
+
+
+def test_a_rare_value_of_a_group_costs_the_others_no_digits():
+    """Its tilt is of order μ where those of common values are 1e-9 μ: the rounding of its prior
+    counts by its probability.
+    """
+    for seed in range(40):
+        rng = default_rng(seed)
+        rare = 10.0 ** -rng.uniform(3.0, 60.0)
+        p_x = np.outer([0.4, 0.6], [0.3, 0.7 - rare, rare])
+        joint = p_x[:, :, None] * [0.5, 0.5]
+        problem = Problem(joint, np.ones((2, 2)), 1e-9, measure="conditional-mutual-information")
+        multiplier = 10.0 ** rng.uniform(-3.0, 12.0)
+        size = [1e-9, 1e-9, 10.0 ** rng.uniform(0.0, 1.5)]
+        log_ratio = rng.uniform(-1.0, 1.0, (2, 6)) * np.tile(size, 2)
+        tilt, prices = feasible_for(
+            multiplier * log_ratio, np.array([multiplier]), problem.p_x, problem.terms
+        )
+        for rows in problem.groups:
+            group = SimpleNamespace(p_xz=problem.p_xz[rows])
+            prior = group.p_xz.sum(axis=1) / group.p_xz.sum()
+            reached = np.abs(tilt[:, rows] / multiplier)
+            terms = float((prior * (np.expm1(reached) + reached)).sum(axis=1).max())
+            support = exactly.support(group, tilt[:, rows], prices[0])
+            assert -256.0 * 2.0**-53 * terms <= float(support) <= 0.0
+
+
+@pytest.mark.parametrize("budget", [0.0, 1e-4, 0.02])
+@pytest.mark.parametrize("scale", [1e-9, 1e-3, 0.3])
+def test_bound_loses_no_more_than_rounding(budget, scale):
+    problem = _small(budget=budget)
+    tilt = scale * default_rng(1).uniform(-1, 1, (3, 2))
+    repaired = feasible_duals(tilt, 2.0, problem.p_x, problem.budget)
+    exact = exactly.bound(problem, *repaired)
+    assert 0 <= exact - Fraction(lower_bound(problem, *repaired)) <= abs(exact) * 2**-50
+    assert exactly.support(problem, *repaired) > -1e-13
+
+
+@pytest.mark.parametrize(
+    "tilt, multiplier",
+    [
+        (nan, 1.0),
+        (inf, 1.0),
+        (0.0, -1.0),
+        (0.0, nan),
+        (0.0, inf),
+        (-inf, 0.0),
+    ],
+)
+def test_unusable_duals_are_refused(tilt, multiplier):
+    assert feasible_duals(np.full((3, 2), tilt), multiplier, _small().p_x, 0.1) is None
+
+
+def test_tilts_stay_within_the_largest_after_they_are_lowered():
+    """Larger ones are refused in files, and by the exact second opinion."""
+    problem = _small(budget=1e-3)
+    repaired = feasible_duals(
+        np.array([[-1e308, 1e308], [1.0, -1e308], [0.0, 0.0]]), 1.0, problem.p_x, problem.budget
+    )
+    assert repaired is not None
+    assert np.abs(repaired[0]).max() <= LARGEST_TILT
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_label_doubt_covers_rounding_where_guesses_are_nearly_equal(n):
+    """Two guesses whose tilted losses differ by less than rounding, checked at every outcome."""
+    rng = default_rng(n)
+    for _ in range(300):
+        p_xz = rng.dirichlet(np.ones(n))[:, None]
+        tilt = rng.standard_normal((2, n)) * 10.0 ** rng.integers(-3, 3)
+        loss = np.abs(rng.standard_normal((2, 1)))
+        loss[1] = max(0.0, float(loss[0, 0] + (tilt[0] - tilt[1]) @ p_xz[:, 0]))
+        losses = in_order_losses(p_xz, loss, tilt)
+        size = float(np.abs(tilt).max() + loss.max())
+        products = exactly.fractions(tilt) @ exactly.fractions(p_xz)
+        true = (exactly.fractions(loss) + products)[:, 0]
+        for chosen in range(2):
+            doubt = label_doubt(p_xz, tilt, losses[chosen], losses[1 - chosen])
+            finer = dd_label_doubt(p_xz, loss, tilt)[chosen]
+            wasted = true[chosen] - min(true)
+            assert wasted <= Fraction(float(doubt[0]))
+            assert (
+                wasted
+                <= Fraction(float(finer[0]))
+                <= wasted * Fraction(1.0 + 2.0**-48) + Fraction(1e-25 * size)
+            )

@@ -1,6 +1,7 @@
 """Rules: their decisions, the agreement of all ways to evaluate them, and their refusals."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,9 +13,8 @@ from random_laws import random_columns, random_problem
 from refusals import raises_file_error, raises_input_error
 from strategies import problems
 
-from discreet.numerics.label_strips import strip_sums
 from discreet.numerics.tilted_losses import in_order_losses
-from discreet.problems import ArrayBlocks, OutcomeRule, Problem
+from discreet.problems import ArrayBlocks, OutcomeRule
 
 problem_of = partial(random_problem, spread=0.5)
 
@@ -100,39 +100,6 @@ def test_blending_composes():
     assert (rule.blended(1.0, towards).dense(blocks_of(problem)) == towards[:, None]).all()
 
 
-@given(
-    st.integers(1, 4),
-    st.integers(1, 5),
-    st.sampled_from([1, 5, 255, 256, 257, 1000]),
-    st.integers(0, 100),
-    st.booleans(),
-)
-def test_the_compiled_pass_has_the_labels_of_the_rule(n, m, outcomes, seed, coarse):
-    """Labels are exactly those of the rule, even for coarse numbers, with which most outcomes are
-    tied.
-    """
-    rng = default_rng(seed)
-    joint = (
-        rng.integers(0, 3, size=(n, m, outcomes)).astype(float)
-        if coarse
-        else rng.random((n, m, outcomes))
-    )
-    joint[0, 0, 0] += 1.0
-    problem = Problem.from_joint(joint / joint.sum(), 0.1)
-    tilt = rng.integers(-2, 3, size=(m, n)) / 4 if coarse else rng.normal(size=(m, n))
-    labels = (
-        OutcomeRule(tilt)
-        .decisions(np.arange(outcomes), problem.p_xz, problem.loss)
-        .certain.argmax(axis=0)
-    )
-    found = strip_sums(problem.p_xz, problem.loss, tilt, 0.0)  # all outcomes with mass are clear
-    assert_array_equal(np.flatnonzero(problem.p_z == 0.0), found.unclear)
-    rows = np.concatenate([problem.p_xz, problem.loss])
-    for i in range(m):
-        assert_allclose(found.sums[0][i], rows[:, labels == i].sum(axis=1), rtol=1e-12, atol=1e-300)
-        assert found.counts[i] == np.count_nonzero((labels == i) & (problem.p_z > 0.0))
-
-
 # -- the dense matrix
 # --------------------------------------------------------------------------------------------------
 
@@ -170,16 +137,8 @@ def test_dense_into_an_array():
 
 
 def test_a_dense_estimator_that_is_too_large_needs_out():
-    class Huge:
-        n = 2
-        m = 2
-        N = 10**10
-
-        def chunks(self):
-            raise AssertionError("must be refused before anything is read")
-
     with raises_input_error("out="):
-        OutcomeRule(np.zeros((2, 2))).dense(Huge())
+        OutcomeRule(np.zeros((2, 2))).dense(SimpleNamespace(n=2, m=2, N=10**10))
 
 
 # -- refusals

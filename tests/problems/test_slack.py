@@ -28,15 +28,6 @@ from discreet.problems.constraint import Term
 _TINY = 5e-324
 
 
-def _blocks(p_xz, loss, budget=inf):
-    return BlockProblem(
-        ArrayBlocks(p_xz, loss),
-        (Term.of(LeakageBudget(budget), [len(p_xz)]),),
-        p_xz.sum(axis=1),
-        loss.sum(axis=1),
-    )
-
-
 def _bayes_error(problem):
     """Σ_l min_i L_il over the total probability, exactly."""
     least = exactly.dot(problem.blocks.loss.min(axis=0))
@@ -56,7 +47,10 @@ def test_totals_of_many_private_values_do_not_move_the_bracket(n, small, scale):
     p_x[:2] = 0.5
     p_x[8::8] = small
     p_xz = np.stack([0.5 * p_x, 0.5 * p_x], axis=1) * scale
-    problem = _blocks(p_xz, np.array([[1.0, 0.3], [0.2, 0.7]]) * p_xz.sum(axis=0))
+    loss = np.array([[1.0, 0.3], [0.2, 0.7]]) * p_xz.sum(axis=0)
+    terms = (Term.of(LeakageBudget(inf), [n]),)
+    totals = p_xz.sum(axis=1), loss.sum(axis=1)
+    problem = BlockProblem(ArrayBlocks(p_xz, loss), terms, *totals)
     judged = certify_rule(problem, OutcomeRule(np.zeros((2, n))), 0.0).certificate
     assert Fraction(judged.lower) <= _bayes_error(problem) <= Fraction(judged.upper)
     assert judged.relative_gap < 1e-13

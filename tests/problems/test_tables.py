@@ -4,6 +4,7 @@ import gzip
 
 import numpy as np
 import pytest
+from gated import gated
 from numpy.testing import assert_array_equal
 from refusals import raises_file_error
 
@@ -101,7 +102,7 @@ ENDS = {  # a column whose last cells decide what it is
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
-@pytest.mark.parametrize("together", [1, 3, 7, 100])
+@pytest.mark.parametrize("together", gated([3, 1, 7, 100]))
 def test_a_stream_has_the_columns_of_the_table_as_a_whole(tmp_path, monkeypatch, ending, together):
     path = tmp_path / f"people{ending}"
     text = "\n".join([",".join(ENDS), *map(",".join, zip(*ENDS.values(), strict=True))])

@@ -56,7 +56,7 @@ def mixed_sensors(p_z_given_xy: Any, p_xy: Any, *, max_bytes: int = DEFAULT_MAX_
     p_z_given_xy   Pr(sensor s reports bin k given x_j, y_i) [sensors, n, m, bins]
     p_xy           p(x_j, y_i) [n, m]
 
-    Laws (tests/problems/test_mixed_sensors.py): the order of the sensors does not matter; identical
+    Laws (tests/problems/test_sensors.py): the order of the sensors does not matter; identical
     sensors give the result of `iid_sensors`; counts of the index vectors of `index_sensors` have
     this law. Probabilities below the smallest double become 0. Raises InputError for arrays that
     are not probabilities within 1e-9 or a model that takes more than `max_bytes` of memory to
