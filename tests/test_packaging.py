@@ -14,6 +14,8 @@ import pytest
 import yaml
 from checkout import PROJECT, ROOT, ci_script, python, text_of
 
+import discreet as ds
+
 LINKS = {"problems": "discreet/problems", "backends": "discreet/backends"}
 NEEDED = ("pyproject.toml", "README.md", "LICENSE")
 
@@ -118,23 +120,22 @@ def test_the_checker_notices_what_a_source_archive_lacks_and_must_not_hold(tmp_p
 
 
 def test_every_python_that_is_declared_is_tested_by_the_workflow():
-    project = PROJECT
     declared = [
-        each.rpartition(" ")[2] for each in project["classifiers"] if "Python :: 3." in each
+        each.rpartition(" ")[2] for each in PROJECT["classifiers"] if "Python :: 3." in each
     ]
     jobs = yaml.safe_load(text_of(".github/workflows/ci.yml"))["jobs"]
     assert jobs["gate"]["strategy"]["matrix"]["python"] == declared
-    assert project["requires-python"] == f">={declared[0]}"
+    assert PROJECT["requires-python"] == f">={declared[0]}"
     assert {each["which"] for each in jobs["versions"]["strategy"]["matrix"]["include"]} == {
         "oldest",
         "newest",
     }
 
 
-def test_the_citation_names_the_version():
-    project = PROJECT
+def test_the_package_and_the_citation_name_the_version():
     citation = yaml.safe_load(text_of("CITATION.cff"))
-    assert (citation["version"], citation["license"]) == (project["version"], project["license"])
+    assert citation["version"] == ds.__version__ == PROJECT["version"]
+    assert citation["license"] == PROJECT["license"]
     assert {"cff-version", "message", "title", "authors"} <= set(citation)
 
 

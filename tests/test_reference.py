@@ -8,6 +8,7 @@ import runpy
 
 import pytest
 from checkout import DOCS, text_of
+from command import COMMAND
 
 REFERENCE = DOCS / "reference"
 
@@ -35,9 +36,7 @@ def test_the_tables_of_names_are_exactly_the_public_names(package):
     public = {
         name for name in importlib.import_module(package).__all__ if not name.startswith("__")
     }
-    first_cells = re.findall(r"^\|([^|]*)\|", section(page("api.md"), package), flags=re.MULTILINE)
-    listed = {name for cell in first_cells for name in re.findall(r"`(\w+)`", cell)}
-    assert listed == public
+    assert named_in_first_cells(section(page("api.md"), package), r"`(\w+)`") == public
 
 
 @pytest.mark.parametrize("name", ["backends.md", "peers.md"])
@@ -46,36 +45,21 @@ def test_the_tables_of_the_backends_are_what_the_backends_declare(name):
     assert written == page(name), "run `python docs/reference/tables.py`, which writes these tables"
 
 
-def options_of(command):
-    """The long flags of a command, from the parser."""
-    import typer
-
-    from discreet.cli.app import app
-
-    group = typer.main.get_command(app)
-    parameters = group.commands[command].params
-    return {flag for each in parameters for flag in each.opts if flag.startswith("--")} - {"--help"}
+def named_in_first_cells(text, pattern):
+    """What a pattern finds in the first column of the tables of a text."""
+    first_cells = re.findall(r"^\|([^|]*)\|", text, flags=re.MULTILINE)
+    return set(re.findall(pattern, "|".join(first_cells)))
 
 
-def test_the_reference_has_a_section_for_every_command():
-    import typer
-
-    from discreet.cli.app import app
-
-    commands = typer.main.get_command(app).commands
-    assert set(re.findall(r"^## discreet (\S+)$", page("cli.md"), flags=re.MULTILINE)) == set(
-        commands
-    )
-
-
-def test_the_flags_of_a_command_are_exactly_those_described():
-    for command in re.findall(r"^## discreet (\S+)$", page("cli.md"), flags=re.MULTILINE):
-        first_cells = re.findall(
-            r"^\|([^|]*)\|", section(page("cli.md"), f"discreet {command}"), flags=re.MULTILINE
+def test_the_reference_has_a_section_for_every_command_with_exactly_its_flags():
+    commands = re.findall(r"^## discreet (\S+)$", page("cli.md"), flags=re.MULTILINE)
+    assert set(commands) == set(COMMAND.commands)
+    for name in commands:
+        described = named_in_first_cells(
+            section(page("cli.md"), f"discreet {name}"), r"--[a-z-]+\w"
         )
-        assert {
-            flag for cell in first_cells for flag in re.findall(r"--[a-z-]+\w", cell)
-        } == options_of(command), command
+        flags = {flag for each in COMMAND.commands[name].params for flag in each.opts}
+        assert described == {flag for flag in flags if flag.startswith("--")} - {"--help"}, name
 
 
 def test_the_keys_of_the_json_are_exactly_those_described():

@@ -10,8 +10,10 @@ import sys
 import numpy as np
 import pytest
 from command import done, recorded, refused, run, write_table
+from few_trees import grow_few_trees
 
 import discreet as ds
+from discreet.people import classifier, promise, saving
 
 
 def write(path, count, seed):
@@ -31,17 +33,8 @@ def few_trees():
     """These tests are about commands: a few trees are enough to guess, and every second rung of the
     ladder to promise.
     """
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    from discreet.people import classifier, probabilities, promise, saving
-
-    def small(categories, enough, seed):
-        return HistGradientBoostingClassifier(
-            max_iter=8, max_leaf_nodes=7, categorical_features=categories, random_state=seed
-        )
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(probabilities, "_boosting", small)
+        grow_few_trees(patch)
         rungs = promise.LADDER[1::2]
         for module in (classifier, promise, saving):
             patch.setattr(module, "LADDER", rungs)

@@ -3,13 +3,11 @@ of the input.
 """
 
 import csv
-import errno
 import gzip
 import io
 import json
 import os
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -143,20 +141,6 @@ def test_a_bomb_is_refused_unpacked_no_further_than_the_limit(monkeypatch):
     assert "65,536" in refused("report bomb.csv.gz")
 
 
-@pytest.mark.parametrize(
-    "wrong", ["solve_seconds=-1", "solve_seconds=1e400", "upper=1e200", "outcomes=-4", "upper=nan"]
-)
-def test_results_that_no_run_has_are_refused(wrong):
-    write_csv(reference_measurements()[:1], Path("rows.csv"))
-    columns, row = csv.reader(Path("rows.csv").read_text().splitlines())
-    column, _, value = wrong.partition("=")
-    row[columns.index(column)] = value
-    stream = io.StringIO()
-    csv.writer(stream).writerows([columns, row])
-    Path("rows.csv").write_text(stream.getvalue())
-    assert "rows.csv, line 2" in refused("advise paper-single --results rows.csv")
-
-
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"version": 2, "date": 1' + "0" * 5000 + "}"])
 def test_results_of_asv_that_cannot_be_read_are_refused(text):
     Path("asv/m").mkdir(parents=True)
@@ -206,18 +190,6 @@ def test_a_limit_of_the_size_of_files_is_one_sentence(words):
     assert found.exit_code == 2
     assert found.stderr.splitlines()[-1].startswith("discreet: ")
     assert not Path("x.npz").exists()
-
-
-def test_a_full_temporary_folder_is_one_sentence(monkeypatch):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(tempfile, "mkdtemp", full)
-    complaint = refused("solve paper-single --backend tilt")
-    assert (
-        "a process cannot be started: No space left on device; make room in the temporary folder"
-        in complaint
-    )
 
 
 @pytest.fixture

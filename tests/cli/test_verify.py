@@ -77,6 +77,7 @@ def test_refusals_are_one_sentence(folder):
     assert "is not an ordinary file" in refused(f"verify {folder / 'pipe.npz'} {answer}")
     (folder / "noise.npz").write_bytes(b"nothing")
     assert "noise.npz is not an .npz file" in refused(f"verify {problem} {folder / 'noise.npz'}")
+    assert "noise.npz is not an .npz file" in refused(f"verify {folder / 'noise.npz'} {answer}")
 
 
 def test_without_python_flint_it_says_what_to_install(folder, monkeypatch):

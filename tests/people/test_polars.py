@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from evaluating import evaluated
-from sklearn.ensemble import HistGradientBoostingClassifier
+from few_trees import grow_few_trees
 
 import discreet as ds
-from discreet.people import probabilities
 
 pl = pytest.importorskip("polars")
 
@@ -37,13 +36,8 @@ def tables():
 
 @pytest.fixture(scope="module")
 def fitted(tables):
-    def small(categories, enough, seed):
-        return HistGradientBoostingClassifier(
-            max_iter=5, categorical_features=categories, random_state=seed
-        )
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(probabilities, "_boosting", small)
+        grow_few_trees(patch)
         return [
             ds.PrivateClassifier(budget=0.3, random_state=0).fit(
                 seen, truth, sensitive_features=hidden["sex"]

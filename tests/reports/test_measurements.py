@@ -130,14 +130,19 @@ def test_a_required_column_that_is_missing_is_named():
 
 @pytest.mark.parametrize(
     "column, text",
-    {
-        "outcomes": "many",
-        "status": "splendid",
-        "parameters": "[1]",
-        "samples": "{}",
-        "upper": "low",
-        "versions": "{",
-    }.items(),
+    [
+        ("outcomes", "many"),
+        ("outcomes", "-4"),
+        ("status", "splendid"),
+        ("parameters", "[1]"),
+        ("samples", "{}"),
+        ("upper", "low"),
+        ("upper", "nan"),
+        ("upper", "1e200"),
+        ("versions", "{"),
+        ("solve_seconds", "-1"),
+        ("solve_seconds", "1e400"),
+    ],
 )
 def test_a_value_of_the_wrong_kind_is_named_with_its_line(column, text, tmp_path):
     write_csv([measurement(), measurement()], tmp_path / "rows.csv")
