@@ -40,15 +40,8 @@ def test_a_row_without_an_answer_misses_its_target(table):
 
 
 def test_a_case_is_measured_in_a_process_and_reported(load, tmp_path):
-    command = [
-        "--quick",
-        "--only",
-        "guesses-2x50-20k",
-        "--no-peers",
-        "--out",
-        str(tmp_path / "found"),
-    ]
-    assert load("large.main").main(command) == 0
+    command = f"--quick --only guesses-2x50-20k --no-peers --out {tmp_path / 'found'}"
+    assert load("large.main").main(command.split()) == 0
     page = text_of(tmp_path / "found.md")
     assert "no target is judged" in page
     assert str(ROOT) not in page

@@ -149,28 +149,6 @@ def test_the_top_level_links_lead_into_the_package():
             assert not link.is_dir()
 
 
-def test_every_folder_of_the_package_is_a_package():
-    folders = {path.parent for path in (ROOT / "discreet").rglob("*.py")}
-    assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
-    assert (ROOT / "discreet" / "py.typed").exists()
-
-
-def test_an_import_from_a_copy_without_links_works(tmp_path):
-    shutil.copytree(
-        ROOT / "discreet", tmp_path / "discreet", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    code = (
-        "import discreet, pathlib, sys\n"
-        "assert pathlib.Path(discreet.__file__).is_relative_to(pathlib.Path.cwd()), "
-        "discreet.__file__\n"
-        "for name in ('problems', 'backends', 'reports'):\n"
-        "    getattr(discreet, name)\n"
-        "    assert name not in sys.modules\n"
-        "print(discreet.backends.backend_names())"
-    )
-    assert "tilt" in python("-c", code, cwd=tmp_path, timeout=120)
-
-
 def test_the_extras_are_the_documented_ones_and_all_includes_them():
     extras = PROJECT["optional-dependencies"]
     ours = {"all", "dev", "lint", "site"}  # for those who work on the project

@@ -1,8 +1,7 @@
 """Every published picture, drawn by the programs in which people open SVG files.
 
-resvg, CairoSVG and Chromium draw in the gate. QtSvg and librsvg draw where they are installed
-(`pip install PySide6-Essentials`; librsvg comes with the system). A picture is right if
-its ground is painted, all colours of its shapes are there, and nothing is black for want of a
+resvg, CairoSVG and Chromium draw in the gate, and librsvg where the system has it. A picture is
+right if its ground is painted, all colours of its shapes are there, and nothing is black for want of a
 colour; and if every program draws what resvg draws.
 """
 
@@ -51,23 +50,6 @@ def by_cairosvg(path):
     return on_magenta(cairosvg.svg2png(url=str(path)))
 
 
-def by_qt(path):
-    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    gui = pytest.importorskip("PySide6.QtGui", reason="PySide6 is not installed")
-    core = pytest.importorskip("PySide6.QtCore")
-    application = gui.QGuiApplication.instance() or gui.QGuiApplication([])
-    renderer = pytest.importorskip("PySide6.QtSvg").QSvgRenderer(str(path))
-    image = gui.QImage(renderer.defaultSize(), gui.QImage.Format.Format_ARGB32)
-    image.fill(0)
-    painter = gui.QPainter(image)
-    renderer.render(painter)
-    painter.end()
-    buffer = core.QBuffer()
-    image.save(buffer, "PNG")
-    del application
-    return on_magenta(buffer.data().data())
-
-
 class Box(ctypes.Structure):
     _fields_ = tuple((name, ctypes.c_double) for name in ("x", "y", "width", "height"))
 
@@ -103,7 +85,7 @@ def by_librsvg(path):
     return on_magenta(b"".join(written))
 
 
-PROGRAMS = {"resvg": by_resvg, "cairosvg": by_cairosvg, "qt": by_qt, "librsvg": by_librsvg}
+PROGRAMS = {"resvg": by_resvg, "cairosvg": by_cairosvg, "librsvg": by_librsvg}
 
 
 def by_chromium(browser, path, scheme):

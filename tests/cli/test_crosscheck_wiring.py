@@ -4,10 +4,9 @@ import os
 import re
 import shlex
 import subprocess
-import tomllib
 
 import pytest
-from checkout import ROOT
+from checkout import PROJECT, ROOT
 from command import done, solving_here
 
 yaml = pytest.importorskip("yaml", reason="the extra `dev` is not installed")
@@ -97,10 +96,7 @@ def test_the_hook_runs_the_command(tilt_alone):
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert hook["language"] == "python"
     assert hook["pass_filenames"] is False
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
-        "optional-dependencies"
-    ]
-    assert hook["additional_dependencies"] == extras["verify"]
+    assert hook["additional_dependencies"] == PROJECT["optional-dependencies"]["verify"]
     program, *words = shlex.split(hook["entry"])
     assert program == "discreet"
     done(*words, *tilt_alone)

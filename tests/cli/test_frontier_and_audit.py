@@ -100,12 +100,6 @@ def test_audit_judges_a_good_estimator(answer):
     ]
     assert record["leaks"][0]["leakage"] == record["leakage_nats"] <= record["leaks"][0]["ceiling"]
     assert record["odds"]["after"] > record["odds"]["before"]
-    for words in (
-        "local-differential-privacy",
-        "largest change of odds",
-        "raises the odds of private value",
-    ):
-        assert words in result.stdout
 
 
 def test_audit_finds_a_leak_whatever_the_file_says(answer):

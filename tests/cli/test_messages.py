@@ -52,14 +52,6 @@ def test_a_table_in_another_format_is_named(command, content, said):
         assert words in complaint
 
 
-def test_guesses_of_before_are_not_called_somebody_elses():
-    Path("guesses.csv").write_text("id,guess\n1,high\n")
-    complaint = refused("predict rule people.csv --out guesses.csv")
-    assert "guesses.csv exists" in complaint
-    assert "--force" in complaint
-    assert "not made here" not in complaint
-
-
 # -- problems and solutions
 # --------------------------------------------------------------------------------------------------
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from scipy.special import rel_entr
 from strategies import seeds
-from test_region import measures_of
+from test_region import distance, measures_of
 
 from discreet.measures.registry import measure_of
 from discreet.people import anytime
@@ -21,10 +20,6 @@ from discreet.people.extremes import leakage_of, limits_of, lowest_of
 from discreet.people.region import region_of
 
 COUNTS = st.integers(0, 40)
-
-
-def distance(region, rates):
-    return float((region.people * rel_entr(region.rates, rates)).sum())
 
 
 def law_on_the_border(region, rng):

@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_laws import random_joint
 from refusals import raises_input_error
-from rich.console import Console
 
 from discreet import Problem, Status
 from discreet.judge.privacy import PRIVATE_LIMIT
 from discreet.problems import LeakageBudget, catalog
-from discreet.reports import Case, Configuration, run_comparison, tables, wording
+from discreet.reports import Case, Configuration, run_comparison, wording
 from discreet.reports.pictures import gap_figure, leakage_figure, perfect_figure
 from discreet.reports.statistics.claims import claimed_leaks
 from discreet.showing import numerals
@@ -152,30 +151,6 @@ def test_bad_plans_are_refused(trial, model):
 
 # -- words
 # --------------------------------------------------------------------------------------------------
-
-
-def test_a_disagreement_is_said_in_words(comparison):
-    at = next(
-        k
-        for k, row in enumerate(comparison.rows)
-        if row.label == "fake-constant" and row.instance == "half"
-    )
-    wrong = replace(comparison.rows[at], lower=0.9, upper=0.9)
-    changed = replace(comparison, rows=(*comparison.rows[:at], wrong, *comparison.rows[at + 1 :]))
-    told = " ".join(changed.verdict())
-    assert "do not overlap" in told
-    assert "at least one certificate is wrong" in told
-
-
-def test_a_narrow_terminal_shows_every_digit(comparison):
-    for table in tables.case_tables(comparison):
-        found = []
-        for width in (80, 200):
-            console = Console(width=width)
-            with console.capture() as captured:
-                console.print(table)
-            found.append(sorted(sign for sign in captured.get() if sign.isdigit()))
-        assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from discreet.measures import measure_of
 from discreet.problems import paper_single
 from discreet.reports import Configuration
 from discreet.reports.hunt import findings, search
-from discreet.reports.hunt.candidates import Candidate, drawn, mutated, simpler
+from discreet.reports.hunt.candidates import Candidate, drawn, mutated
 from discreet.reports.hunt.scripts import _FORMULAS, reproduced, script
 from discreet.reports.hunt.search import Find, Progress, Quarry, find_in
 
@@ -53,15 +53,6 @@ def test_candidates_follow_from_their_seed_and_proposals_are_problems(seed):
     assert one.problem() is not None
     changed = mutated(one, default_rng(seed))
     assert changed.weights.shape[0] == one.weights.shape[0]
-
-
-def test_proposals_begin_with_half_of_the_outcomes_and_end_with_single_numbers():
-    proposals = list(simpler(CANDIDATE))
-    assert proposals[0].weights.shape[1] == 3
-    assert {each.losses.shape[0] for each in proposals} == {1, 2}
-    assert {each.weights.shape[0] for each in proposals} == {1, 2}
-    assert min(each.size for each in proposals) < CANDIDATE.size
-    assert CANDIDATE.rounded(2).size[1] <= 2 * CANDIDATE.size[0]
 
 
 def test_a_search_shrinks_a_wrong_claim_while_it_stays_wrong(liar):

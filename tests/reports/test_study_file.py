@@ -5,12 +5,8 @@ remedy.
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from refusals import raises_file_error, raises_input_error
-from strategies import characters
 
-from discreet import FileError
 from discreet.backends import Kind, Regime, backend_names, load_backend
 from discreet.backends.declared import UNTESTED
 from discreet.measures.registry import CONDITIONAL, MEASURES
@@ -181,22 +177,6 @@ def test_what_a_problem_refuses_names_the_instance(old, new, said):
         text = text.replace("parameters = { bins = [4, 8] }\n", "")
     with raises_input_error(said):
         cells_in(text)
-
-
-@given(st.text(characters, max_size=40), st.integers(0, len(GOOD)))
-def test_any_text_is_a_study_or_refused(junk, place):
-    text = GOOD[:place] + junk + GOOD[place:]
-    try:
-        study = parse_study(text, "x.toml")
-    except FileError as error:
-        said = str(error)
-        name = "x.toml"
-    else:
-        said = study.source
-        name = text
-        assert study.name.strip()
-        assert all(0.0 < profile.gap < 1.0 for profile in study.profiles)
-    assert said.startswith(name)
 
 
 def test_only_picks_by_title_and_says_when_nothing_fits():
