@@ -1,8 +1,8 @@
 """Every published picture, drawn by the programs in which people open SVG files.
 
 resvg, CairoSVG and Chromium draw in the gate, and librsvg where the system has it. A picture is
-right if its ground is painted, all colours of its shapes are there, and nothing is black for want of a
-colour; and if every program draws what resvg draws.
+right if its ground is painted, all colours of its shapes are there, and nothing is black for want
+of a colour; and if every program draws what resvg draws.
 """
 
 import ctypes

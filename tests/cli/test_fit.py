@@ -7,9 +7,8 @@ import csv
 import json
 import sys
 
-import numpy as np
 import pytest
-from command import done, recorded, refused, run, write_table
+from command import done, people_columns, recorded, refused, run, write_table
 from few_trees import grow_few_trees
 
 import discreet as ds
@@ -17,15 +16,7 @@ from discreet.people import classifier, promise, saving
 
 
 def write(path, count, seed):
-    """People whose age says much about their sex and their income; some cells are empty."""
-    rng = np.random.default_rng(seed)
-    age = rng.integers(18, 80, count)
-    sex = np.where(rng.random(count) < 1 / (1 + np.exp((49 - age) / 8)), "m", "f")
-    income = np.where(rng.random(count) < 1 / (1 + np.exp((49 - age) / 6)), "high", "low")
-    job = rng.choice(["clerk", "cook", ""], count)
-    south = rng.choice(["0", "1"], count)
-    columns = {"age": age, "job": job, "sex": sex, "south": south, "income": income}
-    return write_table(path, customer=range(count), **columns)
+    return write_table(path, customer=range(count), **people_columns(count, seed))
 
 
 @pytest.fixture(scope="module", autouse=True)
