@@ -656,6 +656,7 @@ def test_the_gate_requires_every_backend_of_the_project():
     assert sorted([*said.strip().split(","), *UNTESTED]) == sorted(OWN_BACKENDS)
 
 
+@pytest.mark.gate
 def test_a_file_and_a_line_in_the_list_add_a_backend(tmp_path, monkeypatch):
     """No other file is edited: names, capabilities and the grid of the benchmarks come from these."""
     copy = tmp_path / "discreet"

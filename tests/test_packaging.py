@@ -50,6 +50,7 @@ def modules_of(wheel):
         return {name for name in archive.namelist() if ".dist-info/" not in name}
 
 
+@pytest.mark.gate
 def test_the_wheel_holds_every_module_and_only_discreet_with_and_without_the_links(tmp_path):
     linked = build_wheel(tmp_path / "linked", links=True)
     plain = build_wheel(tmp_path / "plain", links=False)
@@ -58,6 +59,7 @@ def test_the_wheel_holds_every_module_and_only_discreet_with_and_without_the_lin
     assert {name.split("/")[0] for name in modules_of(plain)} == {"discreet"}
 
 
+@pytest.mark.gate
 def test_an_editable_installation_is_found_next_to_a_folder_of_its_name(tmp_path):
     wheel = build_wheel(tmp_path / "discreet", links=True, build="build_editable")
     with zipfile.ZipFile(wheel) as archive:

@@ -146,6 +146,7 @@ def test_the_gap_is_complementarity_plus_alignment_plus_slackness(seed, fraction
 # ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.gate
 @given(seeds, st.floats(0.05, 5.0))
 def test_the_iteration_descends_and_its_mean_tilt_certifies_the_rate(seed, mu):
     model, _ = instance(seed)

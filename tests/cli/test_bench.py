@@ -130,6 +130,7 @@ def test_a_damaged_cell_is_set_aside_and_measured_again(study):
     assert "1 cells measured" in result.stderr
 
 
+@pytest.mark.gate
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_an_interrupt_says_what_is_kept(study):
     Path(study).write_text(STUDY.replace("[4, 5]", "{ from = 4, to = 60, points = 30 }"))

@@ -196,6 +196,7 @@ def test_another_measure_and_a_fraction(place, tmp_path):
     assert "total-variation" in " ".join(said.stdout.split())
 
 
+@pytest.mark.gate
 def test_each_secret_may_have_a_budget_and_a_measure_of_its_own(place, tmp_path):
     rule = str(tmp_path / "rule")
     people = str(place / "others.csv")
@@ -355,6 +356,7 @@ def write_rows(path, rows):
     return write_table(path, **{name: [row[name] for row in rows] for name in rows[0]})
 
 
+@pytest.mark.gate
 def test_a_group_that_nobody_named_belongs_to_the_rare_ones(place, tmp_path):
     """A promise about "other groups" is about everybody whose group was rare or not seen."""
     renamed = {}
@@ -384,6 +386,7 @@ def with_strangers(place, path):
     return path
 
 
+@pytest.mark.gate
 def test_people_to_whom_nothing_was_promised_break_no_promise(place, tmp_path):
     """A third group, all of whom are old, is not part of a promise about f and m."""
     table = with_strangers(place, tmp_path / "others.csv")
@@ -408,6 +411,7 @@ def test_people_to_whom_nothing_was_promised_break_no_promise(place, tmp_path):
     assert "none of the 300 people" in refused(f"evaluate {place / 'rule'} {nobody}")
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     "how, hide",
     [("--rare exclude --rare-below 60", ""), ("--groups sex=f,m", "--hide south --hide sex")],
@@ -426,6 +430,7 @@ def test_a_promise_about_two_columns_is_about_who_is_within_both(place, tmp_path
     assert {*record["secrets"]["sex"]["groups"]} == {"f", "m"}
 
 
+@pytest.mark.gate
 def test_a_promise_about_combinations_is_about_their_values_in_each_column(place, tmp_path):
     table = with_strangers(place, tmp_path / "others.csv")
     rule = tmp_path / "rule"

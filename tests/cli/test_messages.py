@@ -24,6 +24,7 @@ EVALUATE = "evaluate FILE --hide sex --truth income --guesses guess"
 READERS = ("fit FILE --hide sex --guess income --fraction 0.5 --out rule", EVALUATE)
 
 
+@pytest.mark.gate
 def test_the_truth_may_be_the_hidden_column_but_not_the_guesses():
     told = "evaluate people.csv --hide sex --guesses guess --truth"
     done(f"{told} sex")

@@ -56,6 +56,7 @@ def test_the_bound_over_the_ball_is_nearly_reached_with_many_people():
     assert region.least_sum(price) == pytest.approx(nearly, rel=3e-3)
 
 
+@pytest.mark.gate
 @given(st.lists(st.tuples(COUNTS, COUNTS), min_size=2, max_size=3), seeds)
 def test_no_law_in_the_region_leaks_beyond_the_limits(columns, seed):
     rng = default_rng(seed)

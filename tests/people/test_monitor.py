@@ -40,6 +40,7 @@ def leakage(rates, measure="mutual-information"):
     return leakage_of(measure_of(measure), law, np.full(2, 0.5))
 
 
+@pytest.mark.gate
 def test_it_seldom_raises_a_false_alarm_however_often_one_looks():
     """The rule leaks just what it promised; at each of the first records, then at a grid."""
     rates = (0.3, 0.45)

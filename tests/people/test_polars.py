@@ -26,12 +26,8 @@ def tables():
 
 def in_polars(frame):
     """The same table; a missing cell is null."""
-    return pl.DataFrame(
-        {
-            name: column.astype(object).where(column.notna(), None).tolist()
-            for name, column in frame.items()
-        }
-    )
+    cells = frame.astype(object).where(frame.notna(), None)
+    return pl.DataFrame({name: column.tolist() for name, column in cells.items()})
 
 
 @pytest.fixture(scope="module")

@@ -105,6 +105,7 @@ def test_rare_groups_are_one_or_left_out(how):
         fitted(table, truth, group, rare_groups=how, rare_below=5000)
 
 
+@pytest.mark.gate
 def test_a_rule_does_not_tell_how_few_people_of_a_group_got_a_guess():
     """The leakage of a group of seven follows from its counts, so neither the sentence nor the
     file states it, and the share of the lottery has two digits.

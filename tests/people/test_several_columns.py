@@ -89,6 +89,7 @@ def test_the_design_is_the_optimum_of_the_problem_of_several_secrets():
     assert " nats about sex and " in private.statement_
 
 
+@pytest.mark.gate
 def test_equalized_odds_may_be_asked_for_one_column_and_parity_for_another():
     table, truth, hidden = population(1500)
     measure = {"sex": "conditional-mutual-information", "region": "parity-difference"}

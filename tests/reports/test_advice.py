@@ -306,6 +306,7 @@ def test_bad_requests_are_refused(gap, seconds):
 # --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.gate
 def test_the_advice_from_the_shipped_results_keeps_its_promises_on_entries_it_never_saw(load):
     found = load("advice.held_out").cross_validate(reference_measurements())
     assert len(found.trials) >= 50

@@ -13,6 +13,7 @@ from dataclasses import replace
 import fake_backends
 import pytest
 from command import environment, refused, solving_here, start
+from gating import mostly_in_the_gate
 from refusals import raises_input_error
 from waiting import is_alive, within
 
@@ -158,6 +159,7 @@ def on(words, folder, cells):
         run_cells(cells, store, store.finished()[0], None, executor)
 
 
+@pytest.mark.gate
 def test_begun_here_continued_on_each_executor_no_cell_twice_and_the_rows_of_a_local_run(
     tmp_path, address, queue
 ):
@@ -195,7 +197,7 @@ def test_begun_here_continued_on_each_executor_no_cell_twice_and_the_rows_of_a_l
     assert {row.host for row in published} == {"host 1", ""}
 
 
-@pytest.mark.parametrize("where", ["loky:1", "dask"])
+@pytest.mark.parametrize("where", mostly_in_the_gate(["loky:1", "dask"], "loky:1"))
 def test_a_lost_worker_is_told_from_other_exceptions_and_replaced(tmp_path, where, request):
     words = f"dask:{request.getfixturevalue('address')}" if where == "dask" else where
     with open_executor(words, tmp_path, AttemptLimits()) as executor:
@@ -448,7 +450,8 @@ parameters = { bins = 4 }
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
-@pytest.mark.parametrize("where", ["loky:2", pytest.param("dask", marks=pytest.mark.gate)])
+@pytest.mark.gate
+@pytest.mark.parametrize("where", ["loky:2", "dask"])
 def test_ctrl_c_ends_every_process(tmp_path, where, note, request):
     words = f"dask:{request.getfixturevalue('address')}" if where == "dask" else where
     variables = {"FAKE_CHILD": str(note), "DISCREET_BACKENDS": os.environ["DISCREET_BACKENDS"]}

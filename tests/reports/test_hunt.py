@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from command import recorded, refused, run
+from gating import mostly_in_the_gate
 from numpy.random import default_rng
 from refusals import raises_file_error
 
@@ -55,6 +56,7 @@ def test_candidates_follow_from_their_seed_and_proposals_are_problems(seed):
     assert changed.weights.shape[0] == one.weights.shape[0]
 
 
+@pytest.mark.gate
 def test_a_search_shrinks_a_wrong_claim_while_it_stays_wrong(liar):
     pulses = []
     one = search._Hunt(pulses.append, liar, Progress())
@@ -118,22 +120,27 @@ def found(backend, candidate, gap=1e-4, **settings):
 
 
 @pytest.mark.parametrize(
-    "backend, settings, budget",
-    [
+    "case",
+    mostly_in_the_gate(
+        [
+            ("highs", {}, 0.0),
+            ("glop", {}, 0.0),
+            ("pdlp", {}, 0.0),
+            ("clarabel", {}, 0.001),
+            ("moreau", {}, 0.001),
+            ("pounce", {}, 0.001),
+            ("conic", {}, 0.001),
+            ("conic", {"solver": "scs"}, 0.001),
+            ("conic", {"solver": "ecos"}, 0.001),
+        ],
         ("highs", {}, 0.0),
-        ("glop", {}, 0.0),
-        ("pdlp", {}, 0.0),
-        ("clarabel", {}, 0.001),
-        ("moreau", {}, 0.001),
-        ("pounce", {}, 0.001),
-        ("conic", {}, 0.001),
-        ("conic", {"solver": "scs"}, 0.001),
-        ("conic", {"solver": "ecos"}, 0.001),
-    ],
+    ),
+    ids=str,
 )
-def test_a_script_solves_the_same_program_without_discreet(backend, settings, budget, tmp_path):
+def test_a_script_solves_the_same_program_without_discreet(case, tmp_path):
     from discreet.backends.registry import availability
 
+    backend, settings, budget = case
     if availability(backend).state != "available":
         pytest.skip(f"{backend} is not installed")
     if settings.get("solver") == "ecos":

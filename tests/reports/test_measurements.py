@@ -91,6 +91,7 @@ def test_rows_survive_comma_separated_files(found, tmp_path):
     assert (tmp_path / "rows.csv.gz").read_bytes() == first
 
 
+@pytest.mark.gate
 @MODEST
 @given(row=MEASUREMENTS)
 def test_a_row_survives_parquet(row, tmp_path_factory):

@@ -201,6 +201,7 @@ def _shrunk(name):
     return cells_of(parse_study(source, f"{name}.toml"))
 
 
+@pytest.mark.gate
 def test_the_study_of_measures_has_every_measure_and_what_the_default_one_has_not():
     work = _shrunk("measures")
     default = _shrunk("default")
@@ -216,6 +217,7 @@ def test_the_study_of_measures_has_every_measure_and_what_the_default_one_has_no
         assert bool(cell.skipped) == bool(able.skipped(cell.instance.problem, cell.settings))
 
 
+@pytest.mark.gate
 def test_the_default_study_has_every_family_and_every_backend():
     work = _shrunk("default")
     assert len(work.cells) >= 300

@@ -87,6 +87,7 @@ def outcome(row):
     )
 
 
+@pytest.mark.gate
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX")
 def test_killed_and_resumed_equals_uninterrupted(tmp_path, monkeypatch):
     cells = cells_in()
@@ -109,6 +110,7 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, monkeypatch):
     assert list(map(outcome, rows(folder))) == list(map(outcome, whole))
 
 
+@pytest.mark.gate
 def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path, ticking):
     with Store(tmp_path) as store:
         summary = run_cells(cells_in(FAKES), store, {})
