@@ -66,6 +66,13 @@ def recorded(line, *more, code=0):
     return json.loads(done(line, *more, code=code).stdout)
 
 
+def parse_line(words):
+    """Raise unless the command that the first word names takes the other words."""
+    command = COMMAND.commands[words[0]]
+    context = command.context_class(command, info_name=words[0])
+    command.make_parser(context).parse_args(words[1:])
+
+
 @contextmanager
 def files_limited_to(size):
     """This process cannot write more than `size` bytes to a file, as on a full disk. For POSIX

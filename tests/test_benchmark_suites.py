@@ -70,7 +70,6 @@ def load(monkeypatch):
 )
 def test_a_false_certificate_of_guesses_over_time_is_told(load, share, change, words):
     """Each number of a true certificate is multiplied by a factor that makes it false."""
-    pytest.importorskip("flint", reason="the extra `verify` is not installed")
     problem = ds.problems.person_at_home(3, fraction=share)
     solution = ds.solve(problem)
     judged = solution.verdict.certificate

@@ -15,7 +15,6 @@ import discreet as ds
 
 pytestmark = pytest.mark.gate
 
-pytest.importorskip("flint", reason="the extra `verify` is not installed")
 
 KINDS = (
     "edge",

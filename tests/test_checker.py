@@ -16,6 +16,7 @@ import sys
 from fractions import Fraction
 from math import inf
 
+import flint
 import numpy as np
 import pytest
 from browser import Tab
@@ -227,7 +228,6 @@ def numbers_to_enclose():
 
 
 def test_logarithms_exponentials_and_doubles_enclose_the_truth(run):
-    flint = pytest.importorskip("flint")
     numbers = list(numbers_to_enclose())
     found = run(ENCLOSE, [[str(x.numerator), str(x.denominator)] for x in numbers])
     with flint.ctx.workprec(4096):

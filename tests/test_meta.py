@@ -20,15 +20,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from checkout import PROJECT, ROOT, ci_script, python, text_of
+from fake_backends import Bayes
 from left_out import LEFT_OUT
 from weight import tokens_of
 
 from discreet import Problem, errors
 from discreet.backends import (
     Backend,
-    Capabilities,
     Options,
-    Regime,
     Status,
     availability,
     backend_names,
@@ -266,32 +265,6 @@ def test_no_module_writes_into_the_dictionary_of_an_object():
 # --------------------------------------------------------------------------------------------------
 
 
-def defined_names(name):
-    """Public names of a package: the names that its `__init__` imports from its modules, or that
-    its stub lists.
-    """
-    stub = MODULES[name].with_suffix(".pyi")
-    tree = ast.parse(text_of(stub)) if stub.exists() else tree_of(name)
-    own = [
-        node
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.module not in {name, "__future__"}
-    ]
-    return {alias.asname or alias.name for node in own for alias in node.names}
-
-
-@pytest.mark.parametrize("name", [name for name in PUBLIC if is_package(name)])
-def test_all_is_exactly_what_a_package_exports(name):
-    """`__all__` stands in packages only; in other modules every name without an underscore is
-    public.
-    """
-    module = importlib.import_module(name)
-    exported = getattr(module, "__all__", [])
-    assert sorted(set(exported) - {"__version__"}) == sorted(defined_names(name)), name
-    missing = [each for each in exported if not hasattr(module, each)]
-    assert not missing, f"{name}.__all__ names {missing}, which it does not have"
-
-
 def test_no_lazily_loaded_name_is_that_of_a_module_beside_it():
     """Importing that module would replace the name by it, before lazy-loader 0.6."""
     for name in PUBLIC:
@@ -460,22 +433,13 @@ OUTCOMES = {
 }
 
 
-class Raiser:
+class Raiser(Bayes):
     """A backend that raises a given exception."""
-
-    name = "raiser"
-    capabilities = Capabilities(frozenset(Regime), 10, False, "raises", "none")
 
     def __init__(self, error):
         self.error = error
 
     def lower(self, problem, options):
-        raise self.error
-
-    def solve(self, lowered, options):
-        raise self.error
-
-    def lift(self, raw):
         raise self.error
 
 

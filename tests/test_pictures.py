@@ -14,7 +14,9 @@ from functools import cache
 
 import numpy as np
 import pytest
+import resvg_py
 from checkout import DOCS, ROOT, text_of
+from PIL import Image
 
 from discreet.showing.plane import COLOURS
 
@@ -29,17 +31,15 @@ def on_magenta(png):
     """The colours [height, width, 3] of a PNG; where nothing is painted, magenta, which no picture
     has.
     """
-    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
-    drawn = image.open(io.BytesIO(png)).convert("RGBA")
-    ground = image.new("RGBA", drawn.size, (255, 0, 255, 255))
+    drawn = Image.open(io.BytesIO(png)).convert("RGBA")
+    ground = Image.new("RGBA", drawn.size, (255, 0, 255, 255))
     ground.alpha_composite(drawn)
     return np.asarray(ground.convert("RGB"), dtype=int)
 
 
 @cache
 def by_resvg(path):
-    resvg = pytest.importorskip("resvg_py", reason="resvg-py is not installed")
-    return on_magenta(bytes(resvg.svg_to_bytes(svg_path=str(path))))
+    return on_magenta(bytes(resvg_py.svg_to_bytes(svg_path=str(path))))
 
 
 def by_cairosvg(path):

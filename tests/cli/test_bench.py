@@ -16,8 +16,6 @@ from discreet.reports.study import runner
 from discreet.reports.study.store import rows
 from discreet.verification import TermVerification, Verification
 
-pytest.importorskip("duckdb")
-
 STUDY = """
 name = "tiny"
 [limits]

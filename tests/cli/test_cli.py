@@ -14,7 +14,7 @@ from pathlib import Path
 import fake_backends
 import numpy as np
 import pytest
-from command import COMMAND, done, process, recorded, refused, run, solving_here, start
+from command import COMMAND, done, parse_line, process, recorded, refused, run, solving_here, start
 from gating import mostly_in_the_gate
 from random_laws import random_joint
 from waiting import within
@@ -266,9 +266,7 @@ def test_examples_of_the_help_can_be_typed(name, monkeypatch):
         words = shlex.split(example.partition("|")[0])
         if words:
             assert words[0] == "discreet"
-            command = COMMAND.commands[words[1]]
-            context = command.context_class(command, info_name=words[1])
-            command.make_parser(context).parse_args(words[2:])
+            parse_line(words[1:])
 
 
 # -- real processes

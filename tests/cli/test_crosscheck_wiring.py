@@ -6,10 +6,9 @@ import shlex
 import subprocess
 
 import pytest
+import yaml
 from checkout import PROJECT, ROOT
 from command import done, solving_here
-
-yaml = pytest.importorskip("yaml", reason="the extra `dev` is not installed")
 
 
 def action():

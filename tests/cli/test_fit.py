@@ -7,6 +7,7 @@ import csv
 import json
 import sys
 
+import duckdb
 import pytest
 from command import done, people_columns, recorded, refused, run, write_table
 from few_trees import grow_few_trees
@@ -113,7 +114,6 @@ def test_predict_needs_ids_for_a_lottery_and_the_key_for_coins(place, tmp_path, 
 
 
 def test_parquet_goes_in_and_out(place, tmp_path):
-    duckdb = pytest.importorskip("duckdb")
     people = tmp_path / "others.parquet"
     out = tmp_path / "guesses.parquet"
     with duckdb.connect() as engine:

@@ -89,7 +89,6 @@ def test_the_name_of_a_problem_is_no_markup(command, monkeypatch):
 
 @pytest.mark.parametrize("sql", ["", "  ", "-- nothing", "\udcff"])
 def test_a_query_may_say_nothing(sql):
-    pytest.importorskip("duckdb")
     Path("out/cells").mkdir(parents=True)
     assert run("bench out --query", sql).exit_code in (0, 2)
 
@@ -128,8 +127,6 @@ def _text(name, text):
 def test_files_that_cannot_be_read_are_refused(make, arguments, said):
     place = arguments.split()[-1]
     _pipe(place) if make is _pipe else _text(place, make)
-    if place.endswith(".parquet"):
-        pytest.importorskip("duckdb")
     complaint = refused(arguments)
     assert said in complaint
     assert len(complaint) < 500

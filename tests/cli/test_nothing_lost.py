@@ -108,7 +108,6 @@ def test_own_files_are_replaced_and_others_only_by_force():
 
 
 def test_a_study_of_somebody_else_is_left_alone():
-    pytest.importorskip("duckdb")
     Path("folder/study.toml").write_text("my thesis")
     assert "was not made here" in refused("bench quick --out folder")
     assert Path("folder/study.toml").read_text() == "my thesis"

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from evaluating import evaluated
 from few_trees import grow_few_trees
 from test_deployment import table
 
 import discreet as ds
-
-pl = pytest.importorskip("polars")
 
 
 @pytest.fixture(scope="module")

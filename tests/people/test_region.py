@@ -18,7 +18,6 @@ from discreet.measures.g_leakage import GLeakage
 from discreet.measures.registry import MEASURES, measure_of
 from discreet.people.extremes import highest_of, leakage_of, limits_of
 from discreet.people.region import (
-    ball_radius,
     best_power,
     binomial_limits,
     odds_limits,
@@ -328,13 +327,6 @@ def test_the_power_of_an_e_value_limits_an_independent_guess_best():
             value = power * (2.0 - power) * t - power * np.sqrt(2.0 * freedom * t)
             limits[power] = t[np.flatnonzero(value < evidence)[-1]]
         assert best_power(freedom, evidence) == pytest.approx(min(limits, key=limits.get), abs=0.05)
-
-
-@pytest.mark.parametrize("freedom", [1, 4, 90])
-def test_the_radius_of_the_ball_solves_its_equation(freedom):
-    radius = ball_radius(freedom, 0.01)
-    assert radius > freedom
-    assert freedom * (1.0 + math.log(radius / freedom)) - radius == pytest.approx(math.log(0.01))
 
 
 def test_a_group_that_no_one_has_may_get_any_guess():

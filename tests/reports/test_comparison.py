@@ -16,7 +16,7 @@ from refusals import raises_input_error
 
 from discreet import Problem, Status
 from discreet.judge.privacy import PRIVATE_LIMIT
-from discreet.problems import LeakageBudget, catalog
+from discreet.problems import catalog
 from discreet.reports import Case, Configuration, run_comparison, wording
 from discreet.reports.pictures import gap_figure, leakage_figure, perfect_figure
 from discreet.reports.statistics.claims import claimed_leaks
@@ -175,21 +175,6 @@ def test_a_bracket_can_always_be_written(one, other):
     assert words
     assert "nan" not in words
     assert "inf" not in words
-
-
-def test_numbers_in_words():
-    assert numerals.scientific(3.2e-7) == "3.2·10⁻⁷"
-    assert numerals.scientific(1e-9) == "10⁻⁹"
-    assert numerals.scientific(0.58) == "0.58"
-    assert numerals.scientific(math.inf) == "–"
-    assert [numerals.seconds(v) for v in (0.0, 0.0123, 1.234, 12.34, 123.4)] == [
-        "–",
-        "0.012",
-        "1.23",
-        "12.3",
-        "123",
-    ]
-    assert "bits" in wording.budget(LeakageBudget(0.01))
 
 
 # -- pictures and files

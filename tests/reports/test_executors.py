@@ -10,6 +10,7 @@ import sys
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 
+import distributed
 import fake_backends
 import pytest
 from command import environment, refused, solving_here, start
@@ -26,11 +27,6 @@ from discreet.reports.study.executors import check_executor, open_executor
 from discreet.reports.study.plan import AttemptLimits, parse_study
 from discreet.reports.study.runner import run_cells
 from discreet.reports.study.store import Store, rows, write_reference
-
-pytest.importorskip("duckdb")
-pytest.importorskip("loky")
-pytest.importorskip("submitit")
-distributed = pytest.importorskip("distributed")
 
 STUDY = """
 name = "spread"
@@ -385,15 +381,12 @@ def test_what_goes_wrong_around_a_backend_is_a_row_too(tmp_path, cells, monkeypa
 @pytest.mark.parametrize(
     "words, said",
     {
-        "lokey": (
-            "there is no executor 'lokey' (did you mean 'loky'?); give local, loky or "
-            "loky:WORKERS, dask:ADDRESS"
-        ),
-        "loky:0": "'loky:0' is not an executor; give loky or loky:WORKERS",
-        "loky:": "'loky:' is not an executor",
-        "local:2": "'local:2' is not an executor; give local",
-        "dask": "'dask' is not an executor; give dask:ADDRESS",
-        "submitit:": "'submitit:' is not an executor; give submitit:PARTITION",
+        "lokey": "'loky'",
+        "loky:0": "loky:WORKERS",
+        "loky:": "loky:WORKERS",
+        "local:2": "give local",
+        "dask": "dask:ADDRESS",
+        "submitit:": "submitit:PARTITION",
     }.items(),
 )
 def test_other_words_are_refused_in_one_sentence(words, said, tmp_path):

@@ -19,8 +19,6 @@ from discreet.reports.study.plan import parse_study
 from discreet.reports.study.runner import measure, run_cells
 from discreet.reports.study.store import Store, rows
 
-pytest.importorskip("duckdb")
-
 DETERMINISTIC = """
 name = "kill"
 repeats = 2

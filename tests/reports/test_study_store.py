@@ -14,8 +14,6 @@ from refusals import raises_file_error
 from discreet import FileError
 from discreet.reports.study.store import Store, query, rows
 
-pytest.importorskip("duckdb")
-
 KEYS = [f"{k:016x}" for k in range(4)]
 
 
