@@ -86,6 +86,14 @@ def imports_of(name, *, run=False):
     return imported_by(statements_that_run(name) if run else tree_of(name).body, name)
 
 
+def statements(nodes):
+    """All statements, also inside others; not their expressions, which take most of a walk."""
+    for node in nodes:
+        yield node
+        for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+            yield from statements(getattr(node, part, ()))
+
+
 def imported_by(nodes, name):
     """Modules of the package that statements import.
 
@@ -93,7 +101,7 @@ def imported_by(nodes, name):
     imports all that it names.
     """
     found = set()
-    for node in (inner for outer in nodes for inner in ast.walk(outer)):
+    for node in statements(nodes):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
