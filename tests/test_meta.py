@@ -59,10 +59,6 @@ def tree_of(name):
 # --------------------------------------------------------------------------------------------------
 
 
-def is_package(name):
-    return MODULES[name].name == "__init__.py"
-
-
 @cache
 def homes(face):
     """Where the names are defined that a package loads lazily, as its stub lists them; none for

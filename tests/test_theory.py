@@ -166,17 +166,6 @@ def test_the_iteration_descends_and_its_mean_tilt_certifies_the_rate(seed, mu):
 # -----------------------------------------------------------------------------------------
 
 
-@given(seeds, st.floats(0.01, 0.99))
-def test_the_share_blended_in_need_not_exceed_the_excess(seed, fraction):
-    model, rng = instance(seed)
-    estimator = random_estimator(model, rng)
-    budget = fraction * model.leakage(estimator)
-    constant = np.eye(model.m)[:, [0]]
-    blended = fraction * estimator + (1.0 - fraction) * constant
-    assert model.leakage(blended) <= budget * (1.0 + 1e-12)
-    assert certify(model.with_budget(budget), estimator).certificate.leakage <= budget
-
-
 # -- duals for an estimator that came without, and Fano
 # -----------------------------------------------------------
 

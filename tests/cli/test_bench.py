@@ -3,7 +3,6 @@ in one sentence.
 """
 
 import json
-import os
 import signal
 from pathlib import Path
 
@@ -129,7 +128,6 @@ def test_a_damaged_cell_is_set_aside_and_measured_again(study):
 
 
 @pytest.mark.gate
-@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_an_interrupt_says_what_is_kept(study):
     Path(study).write_text(STUDY.replace("[4, 5]", "{ from = 4, to = 60, points = 30 }"))
     # Not measured: an interrupt that finds coverage inside its lock ends in a deadlock there.

@@ -289,7 +289,6 @@ def test_the_bare_command_and_its_version():
     assert all(command in bare.stdout for command in ("solve", "compare", "problems", "doctor"))
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_ctrl_c_exits_with_130_and_one_word(tmp_path):
     note = tmp_path / "child"
     running = start("solve paper-single --backend fake-hangs", {"FAKE_CHILD": str(note)})

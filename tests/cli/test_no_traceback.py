@@ -177,7 +177,6 @@ def test_a_time_limit_may_be_longer_than_systems_wait(limit):
 # -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(os.name != "posix", reason="a limit of POSIX systems")
 @pytest.mark.parametrize(
     "words", ["solve paper-single --out x.npz", "frontier paper-single --points 2 --csv x.npz"]
 )

@@ -24,6 +24,7 @@ from discreet.people.design import Labels, people_rule
 from discreet.people.places import Lottery
 
 KEY = bytes(range(16)).hex()
+HALF = np.full((1, 2), 0.5)
 
 
 def people(count, m=2, n=2, seed=0):
@@ -346,7 +347,6 @@ def hashes_of(messages):
 
 
 def test_words_of_a_coin_are_those_of_the_documentation():
-    half = np.full((1, 2), 0.5)
     messages = {
         7: (7).to_bytes(8, "little"),
         -7: (-7).to_bytes(8, "little", signed=True),
@@ -361,10 +361,10 @@ def test_words_of_a_coin_are_those_of_the_documentation():
         edge = (word >> 11) * 2.0**-53
         for probability, guess in ((1.0 - edge - 1e-9, "no"), (1.0 - edge + 1e-9, "yes")):
             rule = drawing(probability, key="00" * 16)
-            found = rule.predict(half, half, ids=None if who is None else [who])
+            found = rule.predict(HALF, HALF, ids=None if who is None else [who])
             assert found.tolist() == [guess], who
     # a text that UTF-8 has no bytes for is a text all the same
-    assert drawing().predict(half, half, ids=["\ud800"]).size == 1
+    assert drawing().predict(HALF, HALF, ids=["\ud800"]).size == 1
 
 
 def drawing(probability=0.3, key=KEY):
@@ -398,10 +398,10 @@ def test_one_person_is_guessed_as_in_a_crowd():
 @pytest.mark.parametrize(
     "p_y, p_x, ids, complaint",
     [
-        ([[0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]], None, r"p_y .*\[1, 2\] .*\[2, 2\]"),
-        ([[0.5, 0.5, 0.0]], [[0.5, 0.5]], None, r"p_y has shape \[1, 3\]"),
-        ([[0.5, 0.5]], [[0.5, np.nan]], None, "p_x has shape .* not finite"),
-        ([[0.5, 0.5]], [[0.5, 0.5]], [1, 2], "of 1 people"),
+        (HALF, np.ones((2, 2)), None, r"p_y .*\[1, 2\] .*\[2, 2\]"),
+        (np.ones((1, 3)), HALF, None, r"p_y has shape \[1, 3\]"),
+        (HALF, HALF * np.nan, None, "p_x has shape .* not finite"),
+        (HALF, HALF, [1, 2], "of 1 people"),
     ],
 )
 def test_what_cannot_be_guessed_is_refused_in_a_sentence(p_y, p_x, ids, complaint):

@@ -123,8 +123,6 @@ memory.
 @pytest.fixture
 def queue(tmp_path, monkeypatch):
     """A folder of these programs, which keeps what was submitted."""
-    if os.name != "posix":
-        pytest.skip("SLURM is POSIX")
     folder = tmp_path / "slurm"
     folder.mkdir()
     for name, text in SLURM.items():
@@ -442,7 +440,6 @@ parameters = { bins = 4 }
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 @pytest.mark.gate
 @pytest.mark.parametrize("where", ["loky:2", "dask"])
 def test_ctrl_c_ends_every_process(tmp_path, where, note, request):

@@ -86,7 +86,6 @@ def outcome(row):
 
 
 @pytest.mark.gate
-@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX")
 def test_killed_and_resumed_equals_uninterrupted(tmp_path, monkeypatch):
     cells = cells_in()
     solving_here(monkeypatch)
