@@ -307,17 +307,26 @@ def test_every_formula_is_drawn(opened):
 
 
 @pytest.mark.parametrize(
-    "words, place",
-    [("Blahut", ""), ("bayes rule", "glossary"), ("GridSearchCV", "private-classifier")],
+    "words, result, by_keys",
+    [
+        ("Blahut", "text=/\\d+ results/", True),
+        # A concept comes before properties of its name.
+        ("Bayes rule", "a:has-text('Bayes rule'):has-text('Glossary')", True),
+        ("GridSearchCV", "a:has-text('In scikit-learn')", False),
+    ],
 )
-def test_search_finds_words_concepts_and_names_from_a_folder_by_keys_alone(opened, words, place):
+def test_search_finds_words_concepts_and_names_from_a_folder(opened, words, result, by_keys):
     tab = opened("how-to/first-result.html")
     tab.keyboard.press("Control+k")
     tab.keyboard.type(words)
-    tab.wait_for_selector("text=/\\d+ results?/")
-    tab.keyboard.press("Enter")
-    tab.wait_for_url(lambda url: "first-result" not in url and place in url)
-    assert words.lower() in tab.inner_text("article").lower()
+    tab.wait_for_selector(result)
+    if by_keys:
+        tab.keyboard.press("Enter")
+    else:
+        tab.click(result)
+    tab.wait_for_url(lambda url: "first-result" not in url)
+    assert words in tab.inner_text("article")
+    assert ("glossary" in tab.url) == ("Glossary" in result)
 
 
 @pytest.mark.parametrize("width", [390, 1280])
