@@ -53,6 +53,7 @@ def test_no_constraint_on_a_column_is_null_in_the_record(people):
     )["budget"] == {"sex": 0.5, "south": None}
 
 
+@pytest.mark.gate
 def test_several_columns_measures_and_packed_files(people):
     packed = people.with_suffix(".csv.gz")
     packed.write_bytes(gzip.compress(b"\xef\xbb\xbf" + people.read_bytes()))

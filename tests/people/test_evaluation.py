@@ -402,6 +402,7 @@ def test_a_group_of_few_people_has_no_share():
     assert first["low"] == 0.0
 
 
+@pytest.mark.gate
 def test_impact_ratios_are_those_of_selection_rates():
     """The group that is selected most has 1; limits are the worst of the rates' own."""
     group = np.repeat(["a", "b", "c"], [200, 300, 500])

@@ -5,6 +5,7 @@ that should not be promised anything.
 import numpy as np
 import pytest
 from evaluating import evaluated
+from gating import mostly_in_the_gate
 from numpy.random import default_rng
 from refusals import raises_input_error
 from sklearn.naive_bayes import GaussianNB
@@ -79,7 +80,7 @@ def test_named_groups_are_in_the_sentence_and_others_are_left_out():
         fitted(table, truth, group, groups=["f"])
 
 
-@pytest.mark.parametrize("how", ["merge", "exclude"])
+@pytest.mark.parametrize("how", mostly_in_the_gate(["merge", "exclude"], "merge"))
 def test_rare_groups_are_one_or_left_out(how):
     """Twelve people of a group must not make every promise impossible."""
     table, truth, group = population(1200)

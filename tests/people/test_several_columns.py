@@ -44,6 +44,7 @@ def fitted():
     return classifier(budget=BUDGETS, measure=MEASURES).fit(table, truth, sensitive_features=hidden)
 
 
+@pytest.mark.gate
 def test_each_budget_is_kept_for_people_by_its_own_measure(fitted):
     assert fitted.statement_.startswith("holds for people, 95 %: ")
     for words in ("0.02 nats about sex", "0.25 of total-variation about region", "2,000 "):
@@ -173,6 +174,7 @@ def test_a_statement_says_which_budget_is_broken_and_splits_the_level_for_it():
     assert "mutual-information about sex" in found._repr_html_()
 
 
+@pytest.mark.gate
 def test_the_curve_is_over_the_common_factor_of_the_budgets(fitted):
     others, wanted, theirs = population(8000, seed=1)
     curve = fitted.frontier(others, wanted, sensitive_features=theirs, budgets=[0.1, 1.0])
@@ -200,6 +202,7 @@ def test_the_curve_is_over_the_common_factor_of_the_budgets(fitted):
     assert default.points[-1].share == pytest.approx(most)
 
 
+@pytest.mark.gate
 def test_it_is_cloned_and_deployed(fitted, tmp_path):
     assert clone(fitted).budget == BUDGETS
     rule = fitted.save(tmp_path / "rule", population(4000)[0])
