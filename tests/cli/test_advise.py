@@ -9,7 +9,6 @@ from solving import assert_certified
 
 import discreet as ds
 from discreet.reports.measurements import reference_measurements, write_csv
-from discreet.showing.numerals import span
 
 
 def test_json_says_what_python_says():
@@ -71,17 +70,3 @@ def test_a_mistake_is_one_sentence_and_exit_code_two(arguments, words, tmp_path,
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes.csv").write_text("a,b\n1,2\n")
     assert words in refused(f"advise {arguments}")
-
-
-@pytest.mark.parametrize(
-    "words, seconds",
-    {
-        "42 µs": 4.2e-5,
-        "6.4 ms": 0.0064,
-        "250 ms": 0.25,
-        "3.2 s": 3.21,
-        "250 s": 250.0,
-    }.items(),
-)
-def test_seconds_are_written_for_people(seconds, words):
-    assert span(seconds) == words

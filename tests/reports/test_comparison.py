@@ -177,6 +177,19 @@ def test_a_bracket_can_always_be_written(one, other):
     assert "inf" not in words
 
 
+@pytest.mark.parametrize(
+    "write, texts",
+    [
+        (numerals.scientific, {"3.2·10⁻⁷": 3.2e-7, "10⁻⁹": 1e-9, "0.58": 0.58, "–": math.inf}),
+        (numerals.seconds, {"–": 0.0, "0.012": 0.0123, "1.23": 1.234, "12.3": 12.34, "123": 123.4}),
+        (numerals.span, {"42 µs": 4.2e-5, "6.4 ms": 0.0064, "3.2 s": 3.21, "250 s": 250.0}),
+    ],
+)
+def test_numbers_in_words(write, texts):
+    for text, value in texts.items():
+        assert write(value) == text
+
+
 # -- pictures and files
 # --------------------------------------------------------------------------------------------------
 
