@@ -494,21 +494,12 @@ def test_a_mistake_of_the_caller_is_raised(kind, monkeypatch):
 
 @cache
 def tracked_files():
-    """Files under version control; in a tree without git, the files of the source distribution."""
+    """Files under version control; none in a tree without git."""
     done = subprocess.run(
         ["git", "ls-files", "-z"], capture_output=True, text=True, cwd=ROOT, check=False
     )
-    if done.returncode == 0:
-        names = [name for name in done.stdout.split("\0") if name]
-        return tuple(
-            path for path in map(ROOT.joinpath, names) if path.is_file() and not path.is_symlink()
-        )
-    return tuple(
-        path
-        for folder in ("discreet", "tests", "docs")
-        for path in (ROOT / folder).rglob("*.*")
-        if path.is_file()
-    )
+    paths = (ROOT / name for name in done.stdout.split("\0") if name)
+    return [path for path in paths if path.is_file() and not path.is_symlink()]
 
 
 def test_no_tracked_file_holds_a_path_of_a_machine():
