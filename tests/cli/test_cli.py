@@ -95,6 +95,7 @@ def test_a_problem_file_is_solved_under_its_own_or_another_budget(tmp_path, monk
         "solve paper-single --unknown": "--unknown",
         "frobnicate": "frobnicate",
         "problems --set bins=3": "NAME",
+        "problems paper-single --set bins=x": "bins",
         "doctor --require nobody": "'nobody'",
         "compare --set bins=3": "--set",
         "compare paper-single paper-single": "paper-single",

@@ -82,6 +82,7 @@ def test_a_row_for_every_attempt_also_of_those_that_crash(comparison, model):
     assert "exit code 3" in dead.message
     assert (dead.upper, dead.lower, dead.relative_gap) == (math.inf, -math.inf, math.inf)
     assert comparison.uncertified_cases == ("half", "perfect")
+    assert "1 of 3 problems" in " ".join(comparison.verdict())
 
 
 def test_brackets_at_budget_0_are_mixed_only_where_that_proves_something(comparison):
