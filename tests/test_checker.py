@@ -270,8 +270,13 @@ def mutants(problem, solution):
     likely = solution["estimator"][:, heavy[1]].argmax(), heavy[1]
     other = problem["loss"].shape[0] - 1 - likely[0], heavy[1]
     tilted = np.unravel_index(np.abs(solution["tilt"]).argmax(), solution["tilt"].shape)
-    for name, place in (("p_xz", heavy), ("estimator", likely), ("loss", other), ("tilt", tilted)):
-        for factor in (-1.0, 0.5, 1.001):
+    for name, place, factors in (
+        ("p_xz", heavy, (-1.0, 0.5, 0.999, 1.001)),
+        ("estimator", likely, (-1.0, 0.5, 0.999, 1.001)),
+        ("tilt", tilted, (0.5, 1.001, 1.1)),
+        ("loss", other, (-1.0,)),
+    ):
+        for factor in factors:
             values = (problem | solution)[name].copy()
             values[place] *= factor
             yield altered(f"an entry of {name} × {factor}", **{name: values})
