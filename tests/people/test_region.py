@@ -18,6 +18,8 @@ from discreet.measures.g_leakage import GLeakage
 from discreet.measures.registry import MEASURES, measure_of
 from discreet.people.extremes import highest_of, leakage_of, limits_of
 from discreet.people.region import (
+    Levels,
+    ball_radius,
     best_power,
     binomial_limits,
     odds_limits,
@@ -222,9 +224,12 @@ def test_the_region_holds_the_law_and_limits_its_leakage_as_often_as_it_says(cas
     measure = MUTUAL if given == 1 else CONDITIONAL
     truth = leakage_of(measure, rates, shares, given)
     rng = default_rng(7)
-    draws = 200
+    levels = Levels.of(*rates.shape, 0.05, counted, given, upper=False)
+    draws = 2_000 if counted and not levels.odds else 500
     held = 0
     limited = 0
+    near = 0
+    believed = 0
     for _ in range(draws):
         table = drawn_table(rates, shares, people, counted, rng)
         region = region_of(table, 0.95, counted, given)
@@ -234,8 +239,15 @@ def test_the_region_holds_the_law_and_limits_its_leakage_as_often_as_it_says(cas
         if region.odds is not None:
             upper = region_of(table, 0.95, counted, given, upper=True)
             limited += truth <= highest_of(measure, upper)
+        else:
+            near += distance(region, rates) <= region.radius
+            believed += log_evidence(region, rates) <= region.evidence
     assert held >= 0.95 * draws
-    assert region.odds is None or limited >= 0.95 * draws
+    if region.odds is not None:
+        assert limited >= 0.95 * draws
+    else:
+        assert near >= (1.0 - levels.ball) * draws
+        assert believed >= (1.0 - levels.evidence) * draws
 
 
 @pytest.mark.parametrize(
@@ -327,6 +339,13 @@ def test_the_power_of_an_e_value_limits_an_independent_guess_best():
             value = power * (2.0 - power) * t - power * np.sqrt(2.0 * freedom * t)
             limits[power] = t[np.flatnonzero(value < evidence)[-1]]
         assert best_power(freedom, evidence) == pytest.approx(min(limits, key=limits.get), abs=0.05)
+
+
+@pytest.mark.parametrize("freedom", [1, 4, 90])
+def test_the_radius_of_the_ball_solves_its_equation(freedom):
+    radius = ball_radius(freedom, 0.01)
+    assert radius > freedom
+    assert freedom * (1.0 + math.log(radius / freedom)) - radius == pytest.approx(math.log(0.01))
 
 
 def test_a_group_that_no_one_has_may_get_any_guess():
