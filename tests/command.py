@@ -10,6 +10,7 @@ import sys
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from typer.main import get_command
 
@@ -63,6 +64,13 @@ def done(line="", *more, code=0):
 def recorded(line, *more, code=0):
     """The JSON that such a command line prints."""
     return json.loads(done(line, *more, code=code).stdout)
+
+
+def parse_line(words):
+    """Raise unless the command that the first word names takes the other words."""
+    command = COMMAND.commands[words[0]]
+    context = command.context_class(command, info_name=words[0])
+    command.make_parser(context).parse_args(words[1:])
 
 
 @contextmanager
@@ -153,6 +161,17 @@ def start(line, variables, without=(), **options):
         env={name: value for name, value in inherited.items() if name not in without},
         **options,
     )
+
+
+def people_columns(count, seed=0):
+    """People whose age says much about their sex and their income; some cells are empty."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 80, count)
+    sex = np.where(rng.random(count) < 1 / (1 + np.exp((49 - age) / 8)), "m", "f")
+    income = np.where(rng.random(count) < 1 / (1 + np.exp((49 - age) / 6)), "high", "low")
+    job = rng.choice(["clerk", "cook", ""], count)
+    south = rng.choice(["0", "1"], count)
+    return {"age": age, "job": job, "sex": sex, "south": south, "income": income}
 
 
 def write_table(path, **columns):

@@ -16,8 +16,9 @@ A process started in the background ignores Ctrl-C, and so would every process t
 and interrupts. So the usual handler is installed again.
 
 Tests with the marker `gate` run by `.ci/run` only: pages of the site and of benchmarks, examples of
-the documentation, everything in a browser, and most of the table of conformance. `-m gate` runs
-them, and `-m ''` runs all tests.
+the documentation, everything in a browser, most of the table of conformance, and what takes seconds
+or is one more instance of a law (`gated.gated`). `-m gate` runs them, and `-m ''`
+runs all tests.
 
 Hypothesis has no deadline, since machines differ, and takes the same ten examples of a law on every
 run. HYPOTHESIS_PROFILE=gate, which `.ci/run` sets, takes thirty; HYPOTHESIS_PROFILE=search looks

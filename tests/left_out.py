@@ -10,8 +10,7 @@ from packaging.requirements import Requirement
 from discreet.backends.declared import UNTESTED
 from discreet.backends.registry import capabilities
 
-_PROJECT = PROJECT
-_REQUIREMENTS = [Requirement(each) for each in chain(*_PROJECT["optional-dependencies"].values())]
+_REQUIREMENTS = [Requirement(each) for each in chain(*PROJECT["optional-dependencies"].values())]
 _LIBRARIES = {
     each.name for each in _REQUIREMENTS if each.marker is not None and not each.marker.evaluate()
 }

@@ -70,7 +70,6 @@ def load(monkeypatch):
 )
 def test_a_false_certificate_of_guesses_over_time_is_told(load, share, change, words):
     """Each number of a true certificate is multiplied by a factor that makes it false."""
-    pytest.importorskip("flint", reason="the extra `verify` is not installed")
     problem = ds.problems.person_at_home(3, fraction=share)
     solution = ds.solve(problem)
     judged = solution.verdict.certificate
@@ -146,13 +145,6 @@ def test_a_suite_asks_exactly_the_backends_that_it_tries_on_some_instance(questi
             if not all(refusal(name, problem, curve=curve) for problem in problems)
         ]
         assert backends == (["tilt"] if word == "Judging" else tried), suite.__name__
-
-
-def test_an_answer_is_computed_once_and_its_failure_kept(load, tmp_path):
-    computed_once = load("grid").computed_once
-    kept = tmp_path / "kept.json"
-    assert computed_once(kept, lambda: {"points": 3}) == {"points": 3}
-    assert computed_once(kept, dict) == {"points": 3}
 
 
 def test_a_curve_without_an_answer_is_a_failure_that_is_computed_once(load, tmp_path, monkeypatch):

@@ -3,8 +3,6 @@ sentence.
 """
 
 import importlib
-from collections.abc import Callable
-from types import ModuleType
 
 import pytest
 from checkout import BENCHMARKS, text_of
@@ -18,7 +16,6 @@ from discreet.errors import shorten_message
 pytestmark = pytest.mark.gate
 
 DOORS = ("arrays", "catalog", "npz", "study", "results", "json", "options")
-Load = Callable[[str], ModuleType]
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,5 @@ def test_the_page_says_where_answers_differ(machines):
         runs = [run(1, "0x1p-1"), run(2, other)]
         return markdown([machines.page(local, runs, [run(1, "")], empty, model)])
 
-    same = page("0x1p-1")
-    assert "All answers are equal," in same
-    assert "At best 2.00 × the wall time of arrays, and 0.67 × their processor time" in same
+    assert "All answers are equal," in page("0x1p-1")
     assert "are NOT equal" in page("0x1p-2")

@@ -1,9 +1,8 @@
 """Every published picture, drawn by the programs in which people open SVG files.
 
-resvg, CairoSVG and Chromium draw in the gate. QtSvg and librsvg draw where they are installed
-(`pip install PySide6-Essentials`; librsvg comes with the system). A picture is right if
-its ground is painted, all colours of its shapes are there, and nothing is black for want of a
-colour; and if every program draws what resvg draws.
+resvg, CairoSVG and Chromium draw in the gate, and librsvg where the system has it. A picture is
+right if its ground is painted, all colours of its shapes are there, and nothing is black for want
+of a colour; and if every program draws what resvg draws.
 """
 
 import ctypes
@@ -15,7 +14,9 @@ from functools import cache
 
 import numpy as np
 import pytest
+import resvg_py
 from checkout import DOCS, ROOT, text_of
+from PIL import Image
 
 from discreet.showing.plane import COLOURS
 
@@ -30,17 +31,15 @@ def on_magenta(png):
     """The colours [height, width, 3] of a PNG; where nothing is painted, magenta, which no picture
     has.
     """
-    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
-    drawn = image.open(io.BytesIO(png)).convert("RGBA")
-    ground = image.new("RGBA", drawn.size, (255, 0, 255, 255))
+    drawn = Image.open(io.BytesIO(png)).convert("RGBA")
+    ground = Image.new("RGBA", drawn.size, (255, 0, 255, 255))
     ground.alpha_composite(drawn)
     return np.asarray(ground.convert("RGB"), dtype=int)
 
 
 @cache
 def by_resvg(path):
-    resvg = pytest.importorskip("resvg_py", reason="resvg-py is not installed")
-    return on_magenta(bytes(resvg.svg_to_bytes(svg_path=str(path))))
+    return on_magenta(bytes(resvg_py.svg_to_bytes(svg_path=str(path))))
 
 
 def by_cairosvg(path):
@@ -49,23 +48,6 @@ def by_cairosvg(path):
     except (ImportError, OSError):
         pytest.skip("CairoSVG is not installed, or the library cairo")
     return on_magenta(cairosvg.svg2png(url=str(path)))
-
-
-def by_qt(path):
-    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    gui = pytest.importorskip("PySide6.QtGui", reason="PySide6 is not installed")
-    core = pytest.importorskip("PySide6.QtCore")
-    application = gui.QGuiApplication.instance() or gui.QGuiApplication([])
-    renderer = pytest.importorskip("PySide6.QtSvg").QSvgRenderer(str(path))
-    image = gui.QImage(renderer.defaultSize(), gui.QImage.Format.Format_ARGB32)
-    image.fill(0)
-    painter = gui.QPainter(image)
-    renderer.render(painter)
-    painter.end()
-    buffer = core.QBuffer()
-    image.save(buffer, "PNG")
-    del application
-    return on_magenta(buffer.data().data())
 
 
 class Box(ctypes.Structure):
@@ -103,7 +85,7 @@ def by_librsvg(path):
     return on_magenta(b"".join(written))
 
 
-PROGRAMS = {"resvg": by_resvg, "cairosvg": by_cairosvg, "qt": by_qt, "librsvg": by_librsvg}
+PROGRAMS = {"resvg": by_resvg, "cairosvg": by_cairosvg, "librsvg": by_librsvg}
 
 
 def by_chromium(browser, path, scheme):

@@ -3,11 +3,13 @@ of the backends.
 """
 
 import importlib
+import pkgutil
 import re
 import runpy
 
 import pytest
 from checkout import DOCS, text_of
+from command import COMMAND
 
 REFERENCE = DOCS / "reference"
 
@@ -35,9 +37,7 @@ def test_the_tables_of_names_are_exactly_the_public_names(package):
     public = {
         name for name in importlib.import_module(package).__all__ if not name.startswith("__")
     }
-    first_cells = re.findall(r"^\|([^|]*)\|", section(page("api.md"), package), flags=re.MULTILINE)
-    listed = {name for cell in first_cells for name in re.findall(r"`(\w+)`", cell)}
-    assert listed == public
+    assert named_in_first_cells(section(page("api.md"), package), r"`(\w+)`") == public
 
 
 @pytest.mark.parametrize("name", ["backends.md", "peers.md"])
@@ -46,36 +46,21 @@ def test_the_tables_of_the_backends_are_what_the_backends_declare(name):
     assert written == page(name), "run `python docs/reference/tables.py`, which writes these tables"
 
 
-def options_of(command):
-    """The long flags of a command, from the parser."""
-    import typer
-
-    from discreet.cli.app import app
-
-    group = typer.main.get_command(app)
-    parameters = group.commands[command].params
-    return {flag for each in parameters for flag in each.opts if flag.startswith("--")} - {"--help"}
+def named_in_first_cells(text, pattern):
+    """What a pattern finds in the first column of the tables of a text."""
+    first_cells = re.findall(r"^\|([^|]*)\|", text, flags=re.MULTILINE)
+    return set(re.findall(pattern, "|".join(first_cells)))
 
 
-def test_the_reference_has_a_section_for_every_command():
-    import typer
-
-    from discreet.cli.app import app
-
-    commands = typer.main.get_command(app).commands
-    assert set(re.findall(r"^## discreet (\S+)$", page("cli.md"), flags=re.MULTILINE)) == set(
-        commands
-    )
-
-
-def test_the_flags_of_a_command_are_exactly_those_described():
-    for command in re.findall(r"^## discreet (\S+)$", page("cli.md"), flags=re.MULTILINE):
-        first_cells = re.findall(
-            r"^\|([^|]*)\|", section(page("cli.md"), f"discreet {command}"), flags=re.MULTILINE
+def test_the_reference_has_a_section_for_every_command_with_exactly_its_flags():
+    commands = re.findall(r"^## discreet (\S+)$", page("cli.md"), flags=re.MULTILINE)
+    assert set(commands) == set(COMMAND.commands)
+    for name in commands:
+        described = named_in_first_cells(
+            section(page("cli.md"), f"discreet {name}"), r"--[a-z-]+\w"
         )
-        assert {
-            flag for cell in first_cells for flag in re.findall(r"--[a-z-]+\w", cell)
-        } == options_of(command), command
+        flags = {flag for each in COMMAND.commands[name].params for flag in each.opts}
+        assert described == {flag for flag in flags if flag.startswith("--")} - {"--help"}, name
 
 
 def test_the_keys_of_the_json_are_exactly_those_described():
@@ -86,28 +71,9 @@ def test_the_keys_of_the_json_are_exactly_those_described():
     assert re.findall(r"`(\w+)`", found.group(1)) == list(solution.to_dict())
 
 
-def exists(name):
-    """Return whether a dotted name leads to a module or to something in one."""
-    found, _, rest = name.partition(".")
-    place = importlib.import_module(found)
-    for part in filter(None, rest.split(".")):
-        found = f"{found}.{part}"
-        if not hasattr(place, part):
-            try:
-                place = importlib.import_module(found)
-            except ImportError:
-                return False
-        else:
-            place = getattr(place, part)
-    return True
-
-
 def test_every_dotted_name_in_the_documents_exists():
-    pages = sorted(REFERENCE.parent.rglob("*.md"))
-    named = {
-        (page.name, name)
-        for page in pages
-        for name in re.findall(r"`(discreet(?:\.\w+)+)", text_of(page))
-    }
+    texts = [text_of(path) for path in REFERENCE.parent.rglob("*.md")]
+    named = set(re.findall(r"`(discreet(?:\.\w+)+)", "\n".join(texts)))
     assert named
-    assert not [pair for pair in sorted(named) if not exists(pair[1])]
+    for name in named:
+        pkgutil.resolve_name(name)  # the error names it

@@ -3,6 +3,7 @@
 import json
 import math
 
+import jsonschema
 import numpy as np
 import pytest
 from block_cases import in_blocks
@@ -11,7 +12,6 @@ from checkout import DOCS, text_of
 import discreet as ds
 from discreet.problems import paper_single
 
-jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
 FOLDER = DOCS / "reference" / "schema"
 TEXTS = ("constraint", "metadata", "exact_columns", "samples")
 

@@ -107,33 +107,13 @@ def test_a_letter_is_introduced_only_where_the_page_says():
         )
 
 
-# -- the dual
-# --------------------------------------------------------------------------------------------------
-
-
-@given(seeds, st.floats(1e-9, 3.0))
-def test_what_an_excess_of_leakage_buys_is_bounded(seed, excess):
-    model, rng = instance(seed)
-    estimator = random_estimator(model, rng)
-    leakage = model.leakage(estimator)
-    problem = model.with_budget(leakage / (1.0 + excess))
-    tilt, mu = duals_along(
-        np.log1p(model.output_law(estimator).ratio_minus_one()),
-        model.p_xz,
-        model.loss,
-        problem.budget,
-    )
-    verdict = certify(problem, estimator, tilt, mu)
-    worth = verdict.multiplier * (leakage - problem.budget)
-    assert verdict.certificate.own_error >= verdict.certificate.lower - worth * (1.0 + 1e-9) - 1e-14
-
-
 # -- the gap splits
 # -----------------------------------------------------------------------------------------------
 
 
 @given(seeds, st.floats(1e-4, 0.9), st.booleans())
 def test_the_gap_is_complementarity_plus_alignment_plus_slackness(seed, fraction, perfect):
+    """So what an excess of leakage buys is bounded by its price."""
     model, rng = instance(seed)
     problem = model.with_budget(
         0.0 if perfect else fraction * model.leakage(random_estimator(model, rng))
@@ -157,12 +137,16 @@ def test_the_gap_is_complementarity_plus_alignment_plus_slackness(seed, fraction
     assert (kkt.complementarity, kkt.alignment, kkt.slackness) == pytest.approx(
         (complementarity, alignment, slackness), abs=1e-12
     )
+    if not perfect:
+        worth = mu * max(0.0, problem.leakage(estimator) - problem.budget)
+        assert verdict.certificate.own_error >= verdict.certificate.lower - worth - 1e-13
 
 
 # -- the iteration
 # ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.gate
 @given(seeds, st.floats(0.05, 5.0))
 def test_the_iteration_descends_and_its_mean_tilt_certifies_the_rate(seed, mu):
     model, _ = instance(seed)
@@ -176,21 +160,6 @@ def test_the_iteration_descends_and_its_mean_tilt_certifies_the_rate(seed, mu):
         certify(problem, estimator, tilt, mu).certificate.gap
         <= mu * math.log(model.m) / sweeps + 1e-12
     )
-
-
-# -- repair and precision
-# -----------------------------------------------------------------------------------------
-
-
-@given(seeds, st.floats(0.01, 0.99))
-def test_the_share_blended_in_need_not_exceed_the_excess(seed, fraction):
-    model, rng = instance(seed)
-    estimator = random_estimator(model, rng)
-    budget = fraction * model.leakage(estimator)
-    constant = np.eye(model.m)[:, [0]]
-    blended = fraction * estimator + (1.0 - fraction) * constant
-    assert model.leakage(blended) <= budget * (1.0 + 1e-12)
-    assert certify(model.with_budget(budget), estimator).certificate.leakage <= budget
 
 
 # -- duals for an estimator that came without, and Fano

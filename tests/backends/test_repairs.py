@@ -16,7 +16,6 @@ from discreet.backends.attempts import Attempt
 from discreet.backends.multipliers import multipliers_of
 from discreet.backends.precision import Precision
 from discreet.backends.repairs import duals_along, private_versions, within_budget
-from discreet.backends.repairs import duals_along, private_versions
 from discreet.backends.run import conclude, judge_answer
 from discreet.judge import certify
 from discreet.measures.law import distance_from_private

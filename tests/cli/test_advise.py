@@ -1,6 +1,4 @@
-"""`discreet advise`: JSON and nothing else, exit codes, one sentence for every mistake, and a table
-people can read.
-"""
+"""`discreet advise`: JSON and nothing else, exit codes, and one sentence for every mistake."""
 
 import json
 
@@ -11,7 +9,6 @@ from solving import assert_certified
 
 import discreet as ds
 from discreet.reports.measurements import reference_measurements, write_csv
-from discreet.showing.numerals import span
 
 
 def test_json_says_what_python_says():
@@ -26,18 +23,6 @@ def test_json_says_what_python_says():
     assert chosen["backend"] in ds.backends.backend_names()
     assert chosen["low_seconds"] < chosen["predicted_seconds"] < chosen["high_seconds"]
     assert_certified(problem, advice.backend, gap=advice.gap_to_ask, settings=advice.settings)
-
-
-def test_the_tables_name_the_choice_its_evidence_and_the_others():
-    shown = run("advise paper-multi:sensors=5 --perfect").stdout
-    for words in (
-        "Advice for paper-multi",
-        "nine times in ten",
-        "Nearest measurements",
-        "Not chosen",
-        "measurements shipped",
-    ):
-        assert words in shown
 
 
 def test_local_results_are_taken_into_account(tmp_path):
@@ -75,30 +60,13 @@ def test_nothing_safe_exits_with_one():
 @pytest.mark.parametrize(
     "arguments, words",
     {
-        "no-such-problem": "the catalog has no problem",
         "paper-single --gap 2": "give a relative gap",
         "paper-single --seconds -1": "give a positive number of seconds",
-        "paper-single --perfect --leakage 0.1": "one",
         "paper-single --results nowhere-at-all": "there are no results at",
         "paper-single --results notes.csv": "not results of discreet bench",
-        "missing.npz": "missing.npz",
     }.items(),
 )
 def test_a_mistake_is_one_sentence_and_exit_code_two(arguments, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes.csv").write_text("a,b\n1,2\n")
     assert words in refused(f"advise {arguments}")
-
-
-@pytest.mark.parametrize(
-    "words, seconds",
-    {
-        "42 µs": 4.2e-5,
-        "6.4 ms": 0.0064,
-        "250 ms": 0.25,
-        "3.2 s": 3.21,
-        "250 s": 250.0,
-    }.items(),
-)
-def test_seconds_are_written_for_people(seconds, words):
-    assert span(seconds) == words

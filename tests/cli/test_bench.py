@@ -3,7 +3,6 @@ in one sentence.
 """
 
 import json
-import os
 import signal
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from discreet.reports.measurements import read_csv
 from discreet.reports.study import runner
 from discreet.reports.study.store import rows
 from discreet.verification import TermVerification, Verification
-
-pytest.importorskip("duckdb")
 
 STUDY = """
 name = "tiny"
@@ -130,7 +127,7 @@ def test_a_damaged_cell_is_set_aside_and_measured_again(study):
     assert "1 cells measured" in result.stderr
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
+@pytest.mark.gate
 def test_an_interrupt_says_what_is_kept(study):
     Path(study).write_text(STUDY.replace("[4, 5]", "{ from = 4, to = 60, points = 30 }"))
     # Not measured: an interrupt that finds coverage inside its lock ends in a deadlock there.

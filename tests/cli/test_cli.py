@@ -14,18 +14,15 @@ from pathlib import Path
 import fake_backends
 import numpy as np
 import pytest
-from command import COMMAND, done, process, recorded, refused, run, solving_here, start
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from command import COMMAND, done, parse_line, process, recorded, refused, run, solving_here, start
+from gated import gated
 from random_laws import random_joint
-from strategies import characters
 from waiting import within
 
 import discreet
-from discreet import InputError
 from discreet.backends import isolated, registry
 from discreet.cli.app import GROUPS
-from discreet.cli.compare import DEFAULT_CASES, _cases
+from discreet.cli.compare import _cases
 from discreet.cli.flags import ProblemOptions
 from discreet.reports import compare, notation
 
@@ -98,6 +95,7 @@ def test_a_problem_file_is_solved_under_its_own_or_another_budget(tmp_path, monk
         "solve paper-single --unknown": "--unknown",
         "frobnicate": "frobnicate",
         "problems --set bins=3": "NAME",
+        "problems paper-single --set bins=x": "bins",
         "doctor --require nobody": "'nobody'",
         "compare --set bins=3": "--set",
         "compare paper-single paper-single": "paper-single",
@@ -147,7 +145,8 @@ def test_a_disagreement_fails(tmp_path, monkeypatch):
     asked = f"compare paper-single --leakage 1 --backends fake-bayes,fake-constant --out {tmp_path}"
     done(asked)
     monkeypatch.setattr(compare, "run_comparison", disagreeing)
-    done(asked, code=1)
+    said = done(asked, code=1).stdout
+    assert "at least one certificate is wrong" in " ".join(said.split())
 
 
 def test_without_a_budget_a_catalog_problem_is_compared_at_two():
@@ -158,11 +157,6 @@ def test_without_a_budget_a_catalog_problem_is_compared_at_two():
         "independent, perfect privacy",
     ]
     assert cases[0].problem.budget == pytest.approx(0.5 * 0.01062397241)
-    assert {spec.partition(":")[0] for spec, _ in DEFAULT_CASES} == {
-        "paper-single",
-        "paper-multi",
-        "anes96",
-    }
 
 
 # -- problems and doctor
@@ -228,54 +222,6 @@ def test_specifications_are_read():
     )
 
 
-@given(st.text(characters, max_size=40))
-def test_any_text_is_read_as_configurations_or_refused_in_a_sentence(text):
-    try:
-        labels = [each.label for each in notation.configurations(text)]
-    except InputError as error:
-        labels = [str(error)]
-    assert all(isinstance(label, str) for label in labels)
-
-
-_WORDS = """solve compare problems doctor paper-single paper-multi dirichlet independent nope --set --leakage --equivocation
-    --perfect --fraction --backend --gap --time-limit --json --option --require --backends --help --version -h -- = bins=3
-    bins=-1 sensors=2 seed=1.5 N=0 N=3 n=1 bins= =3 0 1 -1 0.5 1e-9 nan inf -inf 1e400 x fake-bayes fake-constant
-    knob=1 paper-single:bins=5 paper-single: : a:b=c independent:N=2 no.npz ./ ../x.npz /dev/null"""
-_flags = st.sampled_from(_WORDS.split())
-_words = st.one_of(_flags, st.text(characters, max_size=12))
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(arguments=st.lists(_words, max_size=7))
-def test_no_command_line_gives_a_traceback(arguments, tmp_path_factory, monkeypatch):
-    monkeypatch.chdir(tmp_path_factory.mktemp("fuzz"))
-    if "compare" in arguments:  # without these a comparison of everything would be a valid wish
-        arguments = [*arguments, "--backends", "fake-bayes", "--leakage", "1"]
-    else:
-        arguments = [word for word in arguments if word != "doctor"]
-    result = run("", *arguments)
-    assert result.exit_code in (0, 1, 2)
-    assert "Traceback" not in result.output
-    if result.exit_code == 2:
-        assert result.stderr.startswith("discreet: ")
-        assert result.stderr.count("\n") == 1
-
-
-@given(
-    key=st.sampled_from(
-        ["bins", "n", "m", "N", "seed", "sparsity", "copies", "share", "nats", "x"]
-    ),
-    value=st.one_of(
-        st.integers(-3, 40).map(str), st.floats().map(repr), st.text(characters, max_size=8)
-    ),
-    name=st.sampled_from(["paper-single", "dirichlet", "zero-mass", "duplicated", "tiny-budget"]),
-)
-def test_no_parameter_gives_a_traceback(key, value, name):
-    result = run("problems", name, "--set", f"{key}={value}")
-    assert result.exit_code in (0, 2)
-    assert "Traceback" not in result.output
-
-
 @pytest.mark.parametrize(
     "words, wanted",
     {
@@ -321,20 +267,19 @@ def test_examples_of_the_help_can_be_typed(name, monkeypatch):
         words = shlex.split(example.partition("|")[0])
         if words:
             assert words[0] == "discreet"
-            command = COMMAND.commands[words[1]]
-            context = command.context_class(command, info_name=words[1])
-            command.make_parser(context).parse_args(words[2:])
+            parse_line(words[1:])
 
 
 # -- real processes
 # --------------------------------------------------------------------------------------------------
 
 
-def test_exit_codes_of_real_processes(tmp_path):
-    good = process("solve paper-single --fraction 2 --backend fake-noisy --json")
-    assert (good.returncode, json.loads(good.stdout)["status"], good.stderr) == (0, "certified", "")
-    wrong = process(f"solve {tmp_path / 'none.npz'}")
-    assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
+@pytest.mark.gate
+def test_exit_codes_of_real_processes():
+    for line, status, lines in (("problems --json", 0, 0), ("solve no/such/file.npz", 2, 1)):
+        ended = process(line)
+        assert (ended.returncode, ended.stderr.count("\n")) == (status, lines)
+        assert bool(ended.stdout) == (status == 0)
 
 
 def test_the_bare_command_and_its_version():
@@ -345,7 +290,6 @@ def test_the_bare_command_and_its_version():
     assert all(command in bare.stdout for command in ("solve", "compare", "problems", "doctor"))
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX")
 def test_ctrl_c_exits_with_130_and_one_word(tmp_path):
     note = tmp_path / "child"
     running = start("solve paper-single --backend fake-hangs", {"FAKE_CHILD": str(note)})
@@ -361,17 +305,17 @@ def test_ctrl_c_exits_with_130_and_one_word(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words, status",
-    {
-        "problems": 0,
-        "problems --json": 0,
-        "advise paper-single:bins=64 --leakage 0.01": 0,
-        "advise paper-single:bins=64 --leakage 0.01 --among conic:solver=scs --gap 1e-12": 1,
-        "advise paper-single:bins=64 --leakage 0.01 --among conic:solver=scs --gap 1e-12 --json": 1,
-    }.items(),
+    "words",
+    gated(
+        [
+            "problems",
+            "advise paper-single:bins=64 --leakage 0.01 --among conic:solver=scs --gap 1e-12",
+            "advise paper-single:bins=64 --leakage 0.01 --among conic:solver=scs --gap 1e-12 --json",
+        ]
+    ),
 )
-def test_a_closed_pipe_does_not_change_the_exit_code(words, status):
+def test_a_closed_pipe_does_not_change_the_exit_code(words):
     with start(words, {}) as running:
         running.stdout.close()
         assert running.stderr.read() == ""
-    assert running.returncode == status
+    assert running.returncode == words.startswith("advise")

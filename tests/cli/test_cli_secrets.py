@@ -46,16 +46,7 @@ def test_a_joint_is_conditioned_on_y(tmp_path, monkeypatch):
     solving_here(monkeypatch)
     path = tmp_path / "joint.npz"
     np.savez(path, joint=FULL.sum(axis=1))
-    shown = done(
-        f"solve {path} --measure",
-        CONDITIONAL,
-        "--leakage",
-        "0.002",
-        "--backend",
-        "conic",
-        "--gap",
-        "1e-7",
-    )
+    shown = done(f"solve {path} --measure {CONDITIONAL} --leakage 0.002 --backend conic --gap 1e-7")
     assert f"0.002 nats of {CONDITIONAL}" in shown.output
     problem = ds.load_problem(path, budget=0.002, measure=CONDITIONAL)
     assert (
@@ -63,5 +54,5 @@ def test_a_joint_is_conditioned_on_y(tmp_path, monkeypatch):
     )
     ds.save_problem(tmp_path / "rows.npz", ds.Problem.from_joint(FULL.sum(axis=1), 0.1))
     assert "no given variable" in refused(
-        f"solve {tmp_path / 'rows.npz'} --measure", CONDITIONAL, "--leakage", "0.1"
+        f"solve {tmp_path / 'rows.npz'} --measure {CONDITIONAL} --leakage 0.1"
     )

@@ -7,23 +7,17 @@ import csv
 import json
 import sys
 
-import numpy as np
+import duckdb
 import pytest
-from command import done, recorded, refused, run, write_table
+from command import done, people_columns, recorded, refused, run, write_table
+from few_trees import grow_few_trees
 
 import discreet as ds
+from discreet.people import classifier, promise, saving
 
 
 def write(path, count, seed):
-    """People whose age says much about their sex and their income; some cells are empty."""
-    rng = np.random.default_rng(seed)
-    age = rng.integers(18, 80, count)
-    sex = np.where(rng.random(count) < 1 / (1 + np.exp((49 - age) / 8)), "m", "f")
-    income = np.where(rng.random(count) < 1 / (1 + np.exp((49 - age) / 6)), "high", "low")
-    job = rng.choice(["clerk", "cook", ""], count)
-    south = rng.choice(["0", "1"], count)
-    columns = {"age": age, "job": job, "sex": sex, "south": south, "income": income}
-    return write_table(path, customer=range(count), **columns)
+    return write_table(path, customer=range(count), **people_columns(count, seed))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,17 +25,8 @@ def few_trees():
     """These tests are about commands: a few trees are enough to guess, and every second rung of the
     ladder to promise.
     """
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    from discreet.people import classifier, probabilities, promise, saving
-
-    def small(categories, enough, seed):
-        return HistGradientBoostingClassifier(
-            max_iter=8, max_leaf_nodes=7, categorical_features=categories, random_state=seed
-        )
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(probabilities, "_boosting", small)
+        grow_few_trees(patch)
         rungs = promise.LADDER[1::2]
         for module in (classifier, promise, saving):
             patch.setattr(module, "LADDER", rungs)
@@ -129,7 +114,6 @@ def test_predict_needs_ids_for_a_lottery_and_the_key_for_coins(place, tmp_path, 
 
 
 def test_parquet_goes_in_and_out(place, tmp_path):
-    duckdb = pytest.importorskip("duckdb")
     people = tmp_path / "others.parquet"
     out = tmp_path / "guesses.parquet"
     with duckdb.connect() as engine:
@@ -212,6 +196,7 @@ def test_another_measure_and_a_fraction(place, tmp_path):
     assert "total-variation" in " ".join(said.stdout.split())
 
 
+@pytest.mark.gate
 def test_each_secret_may_have_a_budget_and_a_measure_of_its_own(place, tmp_path):
     rule = str(tmp_path / "rule")
     people = str(place / "others.csv")
@@ -371,6 +356,7 @@ def write_rows(path, rows):
     return write_table(path, **{name: [row[name] for row in rows] for name in rows[0]})
 
 
+@pytest.mark.gate
 def test_a_group_that_nobody_named_belongs_to_the_rare_ones(place, tmp_path):
     """A promise about "other groups" is about everybody whose group was rare or not seen."""
     renamed = {}
@@ -400,6 +386,7 @@ def with_strangers(place, path):
     return path
 
 
+@pytest.mark.gate
 def test_people_to_whom_nothing_was_promised_break_no_promise(place, tmp_path):
     """A third group, all of whom are old, is not part of a promise about f and m."""
     table = with_strangers(place, tmp_path / "others.csv")
@@ -424,6 +411,7 @@ def test_people_to_whom_nothing_was_promised_break_no_promise(place, tmp_path):
     assert "none of the 300 people" in refused(f"evaluate {place / 'rule'} {nobody}")
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     "how, hide",
     [("--rare exclude --rare-below 60", ""), ("--groups sex=f,m", "--hide south --hide sex")],
@@ -442,6 +430,7 @@ def test_a_promise_about_two_columns_is_about_who_is_within_both(place, tmp_path
     assert {*record["secrets"]["sex"]["groups"]} == {"f", "m"}
 
 
+@pytest.mark.gate
 def test_a_promise_about_combinations_is_about_their_values_in_each_column(place, tmp_path):
     table = with_strangers(place, tmp_path / "others.csv")
     rule = tmp_path / "rule"

@@ -62,12 +62,9 @@ def test_frontier_exits_with_1_when_the_width_is_not_reached():
 @pytest.mark.parametrize(
     "arguments, words",
     {
-        "nothing": "nothing",
         "paper-single --points 1": "points is 1",
         "paper-single --width -1": "width is -1",
-        "paper-single --backend nobody": "nobody",
         "paper-single --csv missing/curve.csv --points 2": "cannot be written",
-        "paper-single --perfect --leakage 1": "both set the leakage budget",
     }.items(),
 )
 def test_frontier_refuses_in_one_sentence(arguments, words):
@@ -100,12 +97,6 @@ def test_audit_judges_a_good_estimator(answer):
     ]
     assert record["leaks"][0]["leakage"] == record["leakage_nats"] <= record["leaks"][0]["ceiling"]
     assert record["odds"]["after"] > record["odds"]["before"]
-    for words in (
-        "local-differential-privacy",
-        "largest change of odds",
-        "raises the odds of private value",
-    ):
-        assert words in result.stdout
 
 
 def test_audit_finds_a_leak_whatever_the_file_says(answer):
@@ -144,6 +135,5 @@ def test_audit_of_an_estimator_that_is_not_the_best(answer):
 
 def test_audit_refuses_in_one_sentence(answer, tmp_path):
     assert "shape" in refused(f"audit paper-single:bins=8 {answer} --perfect")
-    assert "missing.npz" in refused(f"audit paper-single {tmp_path / 'missing.npz'}")
     (tmp_path / "bad.npz").write_bytes(b"nothing")
     assert "bad.npz" in refused(f"audit paper-single {tmp_path / 'bad.npz'}")

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from command import done, refused, solving_here
 
@@ -25,6 +24,7 @@ EVALUATE = "evaluate FILE --hide sex --truth income --guesses guess"
 READERS = ("fit FILE --hide sex --guess income --fraction 0.5 --out rule", EVALUATE)
 
 
+@pytest.mark.gate
 def test_the_truth_may_be_the_hidden_column_but_not_the_guesses():
     told = "evaluate people.csv --hide sex --guesses guess --truth"
     done(f"{told} sex")
@@ -51,14 +51,6 @@ def test_a_table_in_another_format_is_named(command, content, said):
     assert "other.csv" in complaint
     for words in said:
         assert words in complaint
-
-
-def test_guesses_of_before_are_not_called_somebody_elses():
-    Path("guesses.csv").write_text("id,guess\n1,high\n")
-    complaint = refused("predict rule people.csv --out guesses.csv")
-    assert "guesses.csv exists" in complaint
-    assert "--force" in complaint
-    assert "not made here" not in complaint
 
 
 # -- problems and solutions
@@ -91,34 +83,8 @@ def test_a_percentage_is_shown_as_the_number_to_write():
     assert "write 0.3" in refused("solve paper-single --fraction 30%")
 
 
-@pytest.mark.parametrize("which", ["problem", "answer"])
-def test_verify_names_the_file_that_it_cannot_read(which):
-    Path("junk.npz").write_text("junk")
-    np.savez("answer.npz", estimator=np.ones((2, 4)) / 2)
-    line = "junk.npz answer.npz" if which == "problem" else "paper-single junk.npz"
-    assert "junk.npz is not an .npz file" in refused(f"verify {line}")
-
-
-def test_verify_names_a_solution_of_another_size():
-    np.savez("answer.npz", estimator=np.ones((2, 3)) / 2)
-    complaint = refused("verify paper-single answer.npz")
-    assert "answer.npz" in complaint
-    assert "[2, 4]" in complaint
-
-
 # -- studies and outputs
 # --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("line", ["bench folder", "bench folder --out other"])
-def test_an_empty_folder_is_not_called_a_study(line):
-    assert "'folder' is a folder without a study.toml" in refused(line)
-
-
-def test_a_study_that_does_not_exist_is_told_which_ones_do():
-    complaint = refused("bench nope.toml")
-    for words in ("'nope.toml'", "TOML", "quick"):
-        assert words in complaint
 
 
 OUTPUTS = ("solve no-such-problem --out {}/x.npz", "export no-such-problem --out {}/x.cbf")

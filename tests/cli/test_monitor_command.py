@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from command import done, recorded, refused, run, write_table
+from command import done, people_columns, recorded, refused, run, write_table
 from numpy.random import default_rng
 from sklearn.linear_model import LogisticRegression
 
@@ -12,23 +12,21 @@ import discreet as ds
 @pytest.fixture(scope="module")
 def rule(tmp_path_factory):
     """A folder with a rule that hides sex, a group of which some do not say it."""
-    rng = default_rng(0)
-    seen = rng.normal(size=(1_000, 2))
-    sex = np.where(rng.random(1_000) < 1 / (1 + np.exp(-seen[:, 0])), "m", "f")
-    paid = np.where(rng.random(1_000) < 1 / (1 + np.exp(-seen.sum(axis=1))), "yes", "no")
+    people = people_columns(1_000)
+    age = people["age"][:, None]
     model = LogisticRegression()
     private = ds.PrivateClassifier(model, model, budget=0.05, random_state=0)
-    private.fit(seen, paid, sensitive_features=sex)
+    private.fit(age, people["income"], sensitive_features=people["sex"])
     folder = tmp_path_factory.mktemp("watched") / "rule"
-    private.save(folder, seen, facts={"asked": {"hide": ["sex"], "guess": ["paid"]}})
+    private.save(folder, age, facts={"asked": {"hide": ["sex"], "guess": ["income"]}})
     return folder
 
 
 def records(path, rates, people, decided="guess"):
-    """Records of even groups, of whom these shares get the guess "yes"."""
+    """Records of even groups, of whom these shares get the guess "high"."""
     rng = default_rng(people)
     place = rng.integers(0, 2, people)
-    guess = np.where(rng.random(people) < np.array(rates)[place], "yes", "no")
+    guess = np.where(rng.random(people) < np.array(rates)[place], "high", "low")
     return write_table(path, sex=np.array(["f", "m"])[place], **{decided: guess})
 
 

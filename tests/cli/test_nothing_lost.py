@@ -108,7 +108,6 @@ def test_own_files_are_replaced_and_others_only_by_force():
 
 
 def test_a_study_of_somebody_else_is_left_alone():
-    pytest.importorskip("duckdb")
     Path("folder/study.toml").write_text("my thesis")
     assert "was not made here" in refused("bench quick --out folder")
     assert Path("folder/study.toml").read_text() == "my thesis"
@@ -161,7 +160,6 @@ def test_a_result_that_cannot_be_written_is_still_shown(arguments, shown, monkey
 # --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX systems")
 @pytest.mark.parametrize("make", [Path.mkdir, Path.touch])
 def test_what_killed_runs_left_is_removed_and_what_is_in_use_stays(make, tmp_path, monkeypatch):
     monkeypatch.setattr(writing.tempfile, "tempdir", str(tmp_path))

@@ -4,9 +4,8 @@ people from the file.
 
 import json
 
-import numpy as np
 import pytest
-from command import done, recorded, refused, run, solving_here, write_table
+from command import done, people_columns, recorded, refused, run, solving_here, write_table
 
 import discreet as ds
 
@@ -14,20 +13,15 @@ import discreet as ds
 @pytest.fixture
 def people(tmp_path, monkeypatch):
     """3,000 people in people.csv of the working folder."""
-    rng = np.random.default_rng(0)
-    sex = rng.choice(["f", "m"], 3000)
-    race = rng.choice(["a", "b"], 3000)
-    age = rng.integers(18, 80, 3000)
-    income = np.where(
-        rng.normal(size=3000) + 0.5 * (sex == "m") + 0.03 * (age - 50) > 0.0, "high", "low"
-    )
+    columns = people_columns(3000)
+    del columns["job"]
     monkeypatch.chdir(tmp_path)
     solving_here(monkeypatch)
-    return write_table(tmp_path / "people.csv", sex=sex, race=race, age=age, income=income)
+    return write_table(tmp_path / "people.csv", **columns)
 
 
 def test_a_table_is_solved_and_its_solution_guesses_for_other_people(people):
-    spec = "people.csv:hide=sex,race,guess=income,edges.age=30,50,60,seed=3"
+    spec = "people.csv:hide=sex,south,guess=income,edges.age=30,50,60,seed=3"
     record = recorded(f"solve {spec} --fraction 0.2 --backend tilt --out answer.npz --json")
     assert (record["problem"], record["private_values"], record["outcomes"]) == ("people.csv", 4, 4)
     rule = ds.TableRule("answer.npz")
@@ -38,8 +32,8 @@ def test_a_table_is_solved_and_its_solution_guesses_for_other_people(people):
 
 def test_parameters_are_those_of_from_frame(people):
     parameters = (
-        "hide=sex guess=income bins.age=6 bins.race=none smoothing=0 min_count=9"
-        " missing=category use=age,race"
+        "hide=sex guess=income bins.age=6 bins.south=none smoothing=0 min_count=9"
+        " missing=category use=age,south"
     )
     asked = " ".join(f"--set {each}" for each in parameters.split())
     record = recorded(f"solve people.csv {asked} --measure parity-difference --leakage 0.1 --json")

@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from command import COMMAND, run, solving_here
+from few_trees import grow_few_trees
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -13,7 +14,6 @@ from rich.console import Console
 import discreet as ds
 from discreet.backends import isolated, registry
 from discreet.cli import screen
-from discreet.people import probabilities
 from discreet.showing.terminal import Shown
 from discreet.showing.values import Facts, Table
 
@@ -76,7 +76,6 @@ def prints(tmp_path_factory):
         "seconds": 0.5,
     }
     np.savez(folder / "answers" / "paper-single_bins_64_fraction_0.5.npz", **answer)
-    boosting = probabilities._boosting
     people = (
         f"{k % 40},{'fm'[k % 2]},{['low', 'high'][k % 3 % 2]},{['low', 'high'][k % 5 % 2]}"
         for k in range(300)
@@ -87,11 +86,7 @@ def prints(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         solving_here(patch)
         patch.setattr(isolated, "probe", registry.availability)
-        patch.setattr(
-            probabilities,
-            "_boosting",
-            lambda *asked: boosting(*asked).set_params(max_iter=3, early_stopping=False),
-        )
+        grow_few_trees(patch)
         patch.chdir(folder)
         for name, line in (LINES | MORE).items():
             printed = found.setdefault(name, [])

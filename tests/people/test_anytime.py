@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from scipy.special import rel_entr
 from strategies import seeds
-from test_region import measures_of
+from test_region import distance, measures_of
 
 from discreet.measures.registry import measure_of
 from discreet.people import anytime
@@ -21,10 +20,6 @@ from discreet.people.extremes import leakage_of, limits_of, lowest_of
 from discreet.people.region import region_of
 
 COUNTS = st.integers(0, 40)
-
-
-def distance(region, rates):
-    return float((region.people * rel_entr(region.rates, rates)).sum())
 
 
 def law_on_the_border(region, rng):
@@ -61,6 +56,7 @@ def test_the_bound_over_the_ball_is_nearly_reached_with_many_people():
     assert region.least_sum(price) == pytest.approx(nearly, rel=3e-3)
 
 
+@pytest.mark.gate
 @given(st.lists(st.tuples(COUNTS, COUNTS), min_size=2, max_size=3), seeds)
 def test_no_law_in_the_region_leaks_beyond_the_limits(columns, seed):
     rng = default_rng(seed)

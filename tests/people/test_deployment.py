@@ -119,7 +119,7 @@ def test_any_classifier_that_skl2onnx_knows_has_a_graph(name, budget):
     assert ((guess == -1) == (probabilities.max(axis=1) < 1.0)).all()
 
 
-def test_a_second_tilt_and_a_rule_that_ignores_are_in_the_graph(fitted):
+def test_a_second_tilt_and_a_rule_that_ignores_are_in_the_graph(fitted, monkeypatch):
     private, frame = fitted
     document = dict(private.rule_.document)
     document["tilt"] = [[0.0, 0.0], [0.0, 0.0]]
@@ -127,15 +127,11 @@ def test_a_second_tilt_and_a_rule_that_ignores_are_in_the_graph(fitted):
     second = {"tilt": [[1.0, 0.0], [0.0, 1.0]], "band": 1e-6}
     document["ties"] = {"within": 1e-9, "points": [], "second": second}
     document["ignore"] = {"probability": 0.1, "towards": [0.0, 1.0]}
-    kept = private.rule_
-    private.rule_ = ds.Rule.sealed(document, private.key_)
-    try:
-        probabilities, guess = asked(private.to_onnx(frame), frame)
-        assert np.abs(probabilities - private.predict_proba(frame)).max() < 1e-12
-        assert (guess == -1).all()
-        assert probabilities.min() < 0.3 < 0.6 < probabilities.max()
-    finally:
-        private.rule_ = kept
+    monkeypatch.setattr(private, "rule_", ds.Rule.sealed(document, private.key_))
+    probabilities, guess = asked(private.to_onnx(frame), frame)
+    assert np.abs(probabilities - private.predict_proba(frame)).max() < 1e-12
+    assert (guess == -1).all()
+    assert probabilities.min() < 0.3 < 0.6 < probabilities.max()
 
 
 def test_a_classifier_without_a_graph_or_with_a_wrong_one_is_refused(fitted, monkeypatch):
@@ -180,7 +176,9 @@ def test_predicting_imports_neither_scikit_learn_nor_pandas(folder):
 
 
 @pytest.mark.parametrize("kind", ["frame", "array"])
-def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(kind, fitted, tmp_path):
+def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(
+    kind, fitted, tmp_path, monkeypatch
+):
     """For texts, missing values, times, floats, negative zeros, unseen categories, and whatever
     library holds the table.
     """
@@ -201,31 +199,23 @@ def test_a_deployed_rule_tosses_the_coins_that_the_classifier_tosses(kind, fitte
     document = dict(private.rule_.document)
     document["ignore"] = {"probability": 1.0, "towards": [0.5, 0.5]}  # everybody draws
     document["coins"] = "records"
-    kept = private.rule_
-    private.rule_ = ds.Rule.sealed(document, private.key_)
-    try:
-        private.save(tmp_path / "rule", frame)
-        deployed = ds.DeployedRule.load(tmp_path / "rule")
-        said = private.predict(new)
-        assert 120 < (said == "yes").sum() < 280
-        assert (deployed.predict(new) == said).all()
-        assert (private.predict(new[::-1]) == said[::-1]).all()
-        if kind == "frame":
-            as_objects = {
-                name: column.to_numpy(dtype=object)
-                for name, column in new.items()
-                if name != "since"
-            }
-            assert (
-                deployed.predict({**as_objects, "since": new["since"].to_numpy()}) == said
-            ).all()
-            assert (private.predict(new.astype({"age": "Int64", "job": "category"})) == said).all()
-        else:
-            assert (deployed.predict(np.asfortranarray(new + 0.0)) == said).all()
-            with raises_input_error(r"\[people, 3\]"):
-                deployed.predict({"a": new[:, 0], "b": new[:, 1], "c": new[:, 2]})
-    finally:
-        private.rule_ = kept
+    monkeypatch.setattr(private, "rule_", ds.Rule.sealed(document, private.key_))
+    private.save(tmp_path / "rule", frame)
+    deployed = ds.DeployedRule.load(tmp_path / "rule")
+    said = private.predict(new)
+    assert 120 < (said == "yes").sum() < 280
+    assert (deployed.predict(new) == said).all()
+    assert (private.predict(new[::-1]) == said[::-1]).all()
+    if kind == "frame":
+        as_objects = {
+            name: column.to_numpy(dtype=object) for name, column in new.items() if name != "since"
+        }
+        assert (deployed.predict({**as_objects, "since": new["since"].to_numpy()}) == said).all()
+        assert (private.predict(new.astype({"age": "Int64", "job": "category"})) == said).all()
+    else:
+        assert (deployed.predict(np.asfortranarray(new + 0.0)) == said).all()
+        with raises_input_error(r"\[people, 3\]"):
+            deployed.predict({"a": new[:, 0], "b": new[:, 1], "c": new[:, 2]})
 
 
 @pytest.mark.parametrize(
@@ -282,30 +272,28 @@ def test_the_key_is_a_file_of_its_own_that_only_its_owner_reads(folder, fitted, 
     assert ds.DeployedRule.load(tmp_path / "today").rule.key == private.key_
 
 
-def test_a_lottery_needs_ids(fitted, tmp_path):
+def test_a_lottery_needs_ids(fitted, tmp_path, monkeypatch):
     """Near-duplicates of one record have independent coins, whose mean is what a lottery hides."""
     private, frame = fitted
     near = frame.iloc[np.zeros(40, dtype=int)].copy()
     near["hours per week"] = 36.0 + 1e-9 * np.arange(40)
     kept = private.rule_
     undiluted = int(kept.predict_proba(*private._probabilities(near))[0].argmax())
-    private.rule_ = diluted_rule(kept, Lottery(0.4, np.eye(2)[1 - undiluted]))
-    try:
-        private.save(tmp_path / "rule", frame)
-        deployed = ds.DeployedRule.load(tmp_path / "rule")
-        assert len({*deployed.predict_proba(near)[:, 0]}) == 1
-        for ask in (deployed.predict, deployed.decide):
-            with raises_input_error(r"near-duplicates.*give ids="):
-                ask(near)
-        with pytest.warns(UserWarning, match=r"near-duplicates.*give ids="):
-            guesses = private.predict(near)
-        assert len({*guesses}) == 2
-        assert (guesses == private.classes_[undiluted]).sum() > 20  # of 40: averaged out
-        assert len({*deployed.predict(near, ids=["Ada"] * 40)}) == 1
-        ids = np.arange(800)
-        assert (private.predict(frame, ids) == deployed.predict(frame, ids)).all()
-    finally:
-        private.rule_ = kept
+    lottery = Lottery(0.4, np.eye(2)[1 - undiluted])
+    monkeypatch.setattr(private, "rule_", diluted_rule(kept, lottery))
+    private.save(tmp_path / "rule", frame)
+    deployed = ds.DeployedRule.load(tmp_path / "rule")
+    assert len({*deployed.predict_proba(near)[:, 0]}) == 1
+    for ask in (deployed.predict, deployed.decide):
+        with raises_input_error(r"near-duplicates.*give ids="):
+            ask(near)
+    with pytest.warns(UserWarning, match=r"near-duplicates.*give ids="):
+        guesses = private.predict(near)
+    assert len({*guesses}) == 2
+    assert (guesses == private.classes_[undiluted]).sum() > 20  # of 40: averaged out
+    assert len({*deployed.predict(near, ids=["Ada"] * 40)}) == 1
+    ids = np.arange(800)
+    assert (private.predict(frame, ids) == deployed.predict(frame, ids)).all()
 
 
 def test_without_a_key_a_rule_that_draws_is_refused(folder, fitted, tmp_path):

@@ -51,14 +51,6 @@ def test_the_limit_is_hardly_longer_than_the_normal_approximation(people, rates,
     assert width < limit - (shown[0] - shown[1]) < longer * width
 
 
-def test_the_largest_limit_is_that_of_one_place():
-    rng = np.random.default_rng(5)
-    people = rng.integers(50, 300, size=(12, 2)) * 1.0
-    hits = rng.binomial(people.astype(int), 0.2) * 1.0
-    each = [difference_limit(*pair, 0.05) for pair in zip(hits, people, strict=True)]
-    assert largest_difference(hits, people, 0.05) == pytest.approx(max(each), rel=1e-12)
-
-
 def test_nothing_is_known_about_a_group_that_no_one_has():
     people = np.array([[0.0, 30.0], [30.0, 30.0]])
     assert largest_difference(np.zeros((2, 2)), people, 0.05) == 1.0

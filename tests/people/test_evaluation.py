@@ -184,6 +184,7 @@ def test_a_rule_that_draws_is_asked_for_its_probabilities():
         ds.evaluate(Constant(), seen, truth, sensitive_features=group, soft=True)
 
 
+@pytest.mark.gate
 def test_gains_about_combinations_are_none_about_a_column():
     group, truth, guess = people()
     both = np.column_stack([group, truth])
@@ -381,6 +382,7 @@ def test_a_file_states_what_is_about_more_people():
     assert published_leakage(found, "")["leakage"] == found.leakage.estimate
 
 
+@pytest.mark.gate
 def test_few_people_of_a_combination_do_not_follow_from_the_columns_alone():
     rng = default_rng(0)
     sexes, ages = rng.choice(["f", "m"], 400), rng.choice(["old", "young"], 400)
@@ -405,6 +407,7 @@ def test_a_group_of_few_people_has_no_share():
     assert first["low"] == 0.0
 
 
+@pytest.mark.gate
 def test_impact_ratios_are_those_of_selection_rates():
     """The group that is selected most has 1; limits are the worst of the rates' own."""
     group = np.repeat(["a", "b", "c"], [200, 300, 500])

@@ -33,12 +33,6 @@ def test_so_many_people_show_the_budget_and_a_tenth_fewer_do_not(asked):
         assert (upper_limit(measure, table, 0.95) <= asked["budget"]) == enough
 
 
-def test_parity_needs_about_the_people_of_a_normal_approximation():
-    assert ds.people_needed(0.05, measure="parity-difference") == pytest.approx(
-        (1.645 / 0.05) ** 2, rel=0.5
-    )
-
-
 def test_what_no_number_of_people_shows_is_refused():
     with raises_input_error("budget"):
         ds.people_needed(0.0)

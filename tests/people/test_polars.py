@@ -2,48 +2,37 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from evaluating import evaluated
-from sklearn.ensemble import HistGradientBoostingClassifier
+from few_trees import grow_few_trees
+from test_deployment import table
 
 import discreet as ds
-from discreet.people import probabilities
-
-pl = pytest.importorskip("polars")
 
 
 @pytest.fixture(scope="module")
 def tables():
     """Return a table of pandas and of Polars: numbers, texts, times and missing cells."""
-    rng = np.random.default_rng(0)
-    age = rng.integers(18, 80, 600)
-    sex = np.where(rng.random(600) < 1 / (1 + np.exp((49 - age) / 12)), "m", "f")
-    paid = np.where(rng.random(600) < 1 / (1 + np.exp((49 - age) / 8)), "yes", "no")
-    columns = {
-        "age": age.tolist(),
-        "hours": [None if k % 7 == 0 else float(k % 50) for k in range(600)],
-        "job": rng.choice(["clerk", "cook", None], 600).tolist(),
-        "since": (pd.Timestamp("2020-01-01") + pd.to_timedelta(age, "D")).to_pydatetime().tolist(),
-    }
-    hidden = {"sex": sex.tolist(), "south": rng.choice(["a", "b"], 600).tolist()}
+    frame, truth, sex = table(600)
+    seen = frame[["age", "hours per week", "job", "since"]]
+    hidden = pd.DataFrame({"sex": sex, "south": np.where(frame["own"], "a", "b")})
     return [
-        (kind(columns), kind(hidden), series("paid", paid))
-        for kind, series in (
-            (pd.DataFrame, lambda name, values: pd.Series(values, name=name)),
-            (pl.DataFrame, lambda name, values: pl.Series(name, values.tolist())),
-        )
+        (seen, hidden, pd.Series(truth, name="paid")),
+        (in_polars(seen), in_polars(hidden), pl.Series("paid", truth.tolist())),
     ]
+
+
+def in_polars(frame):
+    """The same table; a missing cell is null."""
+    cells = frame.astype(object).where(frame.notna(), None)
+    return pl.DataFrame({name: column.tolist() for name, column in cells.items()})
 
 
 @pytest.fixture(scope="module")
 def fitted(tables):
-    def small(categories, enough, seed):
-        return HistGradientBoostingClassifier(
-            max_iter=5, categorical_features=categories, random_state=seed
-        )
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(probabilities, "_boosting", small)
+        grow_few_trees(patch)
         return [
             ds.PrivateClassifier(budget=0.3, random_state=0).fit(
                 seen, truth, sensitive_features=hidden["sex"]

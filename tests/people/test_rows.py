@@ -5,6 +5,7 @@ that should not be promised anything.
 import numpy as np
 import pytest
 from evaluating import evaluated
+from gated import gated
 from numpy.random import default_rng
 from refusals import raises_input_error
 from sklearn.naive_bayes import GaussianNB
@@ -79,7 +80,7 @@ def test_named_groups_are_in_the_sentence_and_others_are_left_out():
         fitted(table, truth, group, groups=["f"])
 
 
-@pytest.mark.parametrize("how", ["merge", "exclude"])
+@pytest.mark.parametrize("how", gated(["merge", "exclude"]))
 def test_rare_groups_are_one_or_left_out(how):
     """Twelve people of a group must not make every promise impossible."""
     table, truth, group = population(1200)
@@ -105,6 +106,7 @@ def test_rare_groups_are_one_or_left_out(how):
         fitted(table, truth, group, rare_groups=how, rare_below=5000)
 
 
+@pytest.mark.gate
 def test_a_rule_does_not_tell_how_few_people_of_a_group_got_a_guess():
     """The leakage of a group of seven follows from its counts, so neither the sentence nor the
     file states it, and the share of the lottery has two digits.

@@ -101,13 +101,6 @@ def test_bad_values_are_refused(options, words):
         ds.frontier(paper_single(), **options)
 
 
-def test_the_watch_hears_of_every_point():
-    heard = []
-    ds.frontier(paper_single(), points=4, watch=lambda *news: heard.append(news))
-    assert [(done, most) for done, most, _ in heard] == [(0, 4), (1, 4), (2, 4), (3, 4)]
-    assert all("nats" in words for _, _, words in heard)
-
-
 def test_records_are_strict_json_and_csv_that_hold_the_envelopes():
     curve = ds.frontier(paper_single(bins=16), points=6)
     record = json.loads(json.dumps(curve.to_dict(), allow_nan=False))

@@ -361,6 +361,9 @@ def test_a_view_is_an_address(opened, some):
     tab = screen.tab
     tab.click("#unfold")
     tab.click("#filters >> text=random")
+    tab.click("#reset")
+    assert "#" not in tab.url
+    tab.click("#filters >> text=random")
     tab.click("#claims button.key >> text=slsqp")
     tab.select_option("#show-outcomes", index=1)
     tab.click("#theme")

@@ -3,7 +3,6 @@ the place.
 """
 
 import contextlib
-import gzip
 import math
 from dataclasses import fields, replace
 
@@ -91,10 +90,10 @@ def test_rows_survive_comma_separated_files(found, tmp_path):
     assert (tmp_path / "rows.csv.gz").read_bytes() == first
 
 
+@pytest.mark.gate
 @MODEST
 @given(row=MEASUREMENTS)
 def test_a_row_survives_parquet(row, tmp_path_factory):
-    pytest.importorskip("duckdb")
     folder = tmp_path_factory.mktemp("study")
     row = replace(row, cell="0123456789abcdef")
     with Store(folder) as store:
@@ -130,14 +129,19 @@ def test_a_required_column_that_is_missing_is_named():
 
 @pytest.mark.parametrize(
     "column, text",
-    {
-        "outcomes": "many",
-        "status": "splendid",
-        "parameters": "[1]",
-        "samples": "{}",
-        "upper": "low",
-        "versions": "{",
-    }.items(),
+    [
+        ("outcomes", "many"),
+        ("outcomes", "-4"),
+        ("status", "splendid"),
+        ("parameters", "[1]"),
+        ("samples", "{}"),
+        ("upper", "low"),
+        ("upper", "nan"),
+        ("upper", "1e200"),
+        ("versions", "{"),
+        ("solve_seconds", "-1"),
+        ("solve_seconds", "1e400"),
+    ],
 )
 def test_a_value_of_the_wrong_kind_is_named_with_its_line(column, text, tmp_path):
     write_csv([measurement(), measurement()], tmp_path / "rows.csv")
@@ -148,7 +152,7 @@ def test_a_value_of_the_wrong_kind_is_named_with_its_line(column, text, tmp_path
     cells[COLUMNS.index(column)] = text
     quoted = ",".join('"' + cell.replace('"', '""') + '"' for cell in cells)
     (tmp_path / "rows.csv").write_text("\n".join([*lines[:2], quoted]) + "\n")
-    with raises_file_error(rf"rows\.csv, line 3: column {column} "):
+    with raises_file_error(rf"rows\.csv, line 3(: column {column}| has a time) "):
         read_csv(tmp_path / "rows.csv")
 
 
@@ -164,15 +168,10 @@ def test_a_damaged_file_is_read_or_refused_never_anything_else(data, tmp_path):
     (tmp_path / "bent.csv.gz").write_bytes(
         whole[:cut] + bytes([whole[cut] ^ flip]) + whole[cut + 1 :]
     )
-    (tmp_path / "plain.csv").write_bytes(gzip.decompress(whole)[: data.draw(st.integers(0, 2000))])
     with raises_file_error(r"torn\.csv\.gz"):
         read_results([tmp_path / "torn.csv.gz"])
     with contextlib.suppress(ds.FileError):
         assert read_results([tmp_path / "bent.csv.gz"]) == written
-    with contextlib.suppress(ds.FileError):
-        # The last line may be cut within a value.
-        whole_lines = read_results([tmp_path / "plain.csv"])[:-1]
-        assert whole_lines == written[: len(whole_lines)]
 
 
 def test_results_that_are_not_there_or_not_ours(tmp_path):

@@ -4,6 +4,7 @@ unsound one.
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -19,74 +20,62 @@ from discreet.reports.crosscheck.instances import DEFAULT_SIZE, REGIMES, Checked
 from discreet.reports.second_opinion import second_opinion
 
 
+def stated(solution, **changes):
+    """The changed verdict of a solution whose certificate states other numbers."""
+    return {"certificate": replace(solution.certificate, **changes)}
+
+
 def contradicted(solution, said, **changes):
     """Whether the second opinion says so of the solution with another verdict."""
     changed = replace(solution, verdict=replace(solution.verdict, **changes))
     return any(said in fault for fault in second_opinion(changed, 1e-9)[1])
 
 
-def checked(regime):
-    """An instance of the paper's sensor that is checked in this regime."""
-    problem = paper_single(bins=8, budget=0.01)
-    return CheckedInstance("paper-single:bins=8", "--leakage 0.01", problem, "paper", regime)
+@cache
+def solved(budget):
+    return ds.solve(paper_single(bins=8, budget=budget), "tilt")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def sound():
-    return ds.solve(paper_single(bins=8, budget=0.01), "tilt")
+    return solved(0.01)
 
 
 @pytest.mark.parametrize(
-    "change, said",
+    "budget, said, change",
     [
-        (lambda s: {"tilt": s.tilt * 0.5}, "the duals prove"),
-        (lambda s: {"answer": s.problem.bayes_estimator}, "the estimator leaks"),
-        (lambda s: {"answer": np.eye(2)[:, [0] * s.problem.N]}, "above the upper bound"),
-        (lambda s: {"answer": s.estimator * 1.001}, "is not ≥ 0 with sum 1"),
-        (lambda s: {"multipliers": np.array([-1.0])}, "else ≥ 0"),
+        (0.01, "the duals prove", lambda s: {"tilt": s.tilt * 0.5}),
+        (0.01, "the estimator leaks", lambda s: {"answer": s.problem.bayes_estimator}),
+        (0.01, "above the upper bound", lambda s: {"answer": np.eye(2)[:, [0] * s.problem.N]}),
+        (0.01, "is not ≥ 0 with sum 1", lambda s: {"answer": s.estimator * 1.001}),
+        (0.01, "else ≥ 0", lambda s: {"multipliers": np.array([-1.0])}),
+        (0.01, "above the upper bound", lambda s: stated(s, upper=s.certificate.lower)),
+        (0.01, "the lower bound is stated as", lambda s: stated(s, lower=s.certificate.upper)),
+        (0.01, "is no bracket", lambda s: stated(s, upper=math.nan)),
         (
-            lambda s: {"certificate": replace(s.certificate, upper=s.certificate.lower)},
-            "above the upper bound",
-        ),
-        (
-            lambda s: {"certificate": replace(s.certificate, lower=s.certificate.upper)},
-            "the lower bound is stated as",
-        ),
-        (lambda s: {"certificate": replace(s.certificate, upper=math.nan)}, "is no bracket"),
-        (
-            lambda s: {"certificate": restated(s.certificate, leakage=0.5 * s.certificate.leakage)},
+            0.01,
             "the leakage is stated as",
+            lambda s: {"certificate": restated(s.certificate, leakage=0.5 * s.certificate.leakage)},
         ),
-    ],
-)
-def test_the_second_opinion_contradicts_what_is_false(sound, change, said):
-    assert contradicted(sound, said, **change(sound))
-
-
-@pytest.mark.parametrize(
-    "change, said",
-    [
         (
-            lambda s: {"answer": s.problem.bayes_estimator, "moved": s.verdict.moved[:, :0]},
+            0.0,
             "a guess changes p(x)",
+            lambda s: {"answer": s.problem.bayes_estimator, "moved": s.verdict.moved[:, :0]},
         ),
-        (lambda s: {"moved": s.verdict.moved[:, :0]}, "a guess changes p(x)"),
+        (0.0, "a guess changes p(x)", lambda s: {"moved": s.verdict.moved[:, :0]}),
         (
-            lambda s: {
-                "certificate": replace(
-                    s.certificate, lower=0.1, upper=s.certificate.upper * (1.0 - 1e-14)
-                )
-            },
+            0.0,
             "above the upper bound",
+            lambda s: stated(s, lower=0.1, upper=s.certificate.upper * (1.0 - 1e-14)),
         ),
-        (lambda s: {"tilt": s.tilt * 0.5}, "the duals prove"),
-        (lambda s: {"certificate": replace(s.certificate, private_within=1e-3)}, "the duals prove"),
+        (0.0, "the duals prove", lambda s: {"tilt": s.tilt * 0.5}),
+        (0.0, "the duals prove", lambda s: stated(s, private_within=1e-3)),
     ],
 )
-def test_the_second_opinion_contradicts_what_is_false_of_perfect_privacy(change, said):
-    private = ds.solve(paper_single(bins=8, budget=0.0), "tilt")
-    assert second_opinion(private, 1e-9)[1] == []
-    assert contradicted(private, said, **change(private))
+def test_the_second_opinion_contradicts_what_is_false(budget, said, change):
+    solution = solved(budget)
+    assert second_opinion(solution, 1e-9)[1] == []
+    assert contradicted(solution, said, **change(solution))
 
 
 @pytest.mark.parametrize("share", [1e-14, 1e-13])
@@ -114,65 +103,52 @@ def test_without_python_flint_crosscheck_is_refused(monkeypatch):
         gate.run_crosscheck(select(0, 1), ["tilt"])
 
 
+FAILED = {"status": ds.Status.FAILED, "message": "the solver reports: error"}
+LATE = {"status": ds.Status.TIMED_OUT, "message": "stopped at the time limit of 5 s"}
+WIDE = {"lower": 0.07}
+LEAKING = {"own_leakage": 0.0100001}
+USUAL = ("paper", "fraction 0.5")
+TINY = ("paper", "tiny")
+
+
 @pytest.mark.parametrize(
-    "status, message, findings",
+    "kind, backend, change, findings",
     [
-        (ds.Status.FAILED, "the solver reports: error", 1),
-        (ds.Status.TIMED_OUT, "stopped at the time limit of 5 s", 1),
-        (ds.Status.TIMED_OUT, NOT_BEGUN, 0),
-        (ds.Status.ABSENT, "highspy is not installed", 0),
+        (USUAL, "highs", FAILED, ["failure"]),
+        (USUAL, "highs", LATE, ["failure"]),
+        (USUAL, "highs", LATE | {"message": NOT_BEGUN}, []),
+        (USUAL, "highs", {"status": ds.Status.ABSENT, "message": "it is not installed"}, []),
+        (USUAL, "tilt", {}, []),
+        (USUAL, "tilt", WIDE, ["accuracy"]),
+        (USUAL, "tilt", LEAKING, ["accuracy"]),
+        (("adversarial", "tiny"), "tilt", WIDE | LEAKING, []),
+        # SLSQP declares that it is unreliable under tiny budgets.
+        (USUAL, "slsqp", LATE, ["failure"]),
+        (USUAL, "slsqp", WIDE, ["accuracy"]),
+        (TINY, "slsqp", FAILED, ["failure"]),
+        (TINY, "slsqp", LATE, []),
+        (TINY, "slsqp", WIDE, []),
+        (USUAL, "somebody-elses", FAILED, []),
+        (USUAL, "somebody-elses", WIDE, []),
     ],
 )
-def test_a_backend_of_the_project_that_fails_is_a_finding(status, message, findings):
-    instance = select(0, 1).instances[0]
-    solved = ds.solve(instance.problem, "tilt")
-    failed = replace(solved, backend="highs", status=status, message=message, verdict=None)
-    for name, expected in (("highs", findings), ("somebody-elses", 0)):
-        solutions = {"tilt": solved, name: failed}
-        faults = {each: second_opinion(solution, 1e-9)[1] for each, solution in solutions.items()}
-        found = gate._findings(instance, solutions, faults)
-        assert [(each.kind, each.backends) for each in found] == [("failure", (name,))] * expected
-
-
-@pytest.mark.parametrize(
-    "change, said",
-    [
-        ({}, ""),
-        ({"lower": 0.07}, "is wider than a gap of 1e-08"),
-        ({"own_leakage": 0.0100001}, "leaks 0.0100001 of 0.01"),
-    ],
-)
-def test_a_backend_of_the_project_that_is_wrong_beyond_its_class_is_a_finding(change, said):
-    instance = checked("fraction")
-    solved = ds.solve(instance.problem, "tilt")
-    alter = restated if "own_leakage" in change else replace
-    wrong = replace(solved.verdict, certificate=alter(solved.verdict.certificate, **change))
-    solution = replace(solved, verdict=wrong, status=ds.Status.INACCURATE)
-    for name, expected in (("tilt", [said] if said else []), ("somebody-elses", [])):
-        found = gate._findings(instance, {name: solution}, {})
-        assert [each.kind for each in found] == ["accuracy"] * len(expected)
-        assert all(words in each.message for words, each in zip(expected, found, strict=True))
-    tiny = replace(instance, family="adversarial", regime="tiny")
-    assert gate._beyond_its_class(tiny, "structured", wrong.certificate) == []
-
-
-@pytest.mark.parametrize(
-    "regime, kinds",
-    [("tiny", ["failure"]), ("fraction 0.5", ["failure", "failure", "accuracy"])],
-)
-def test_where_a_backend_says_that_it_is_unreliable_only_failures_are_findings(regime, kinds):
-    instance = checked(regime)
-    solved = ds.solve(instance.problem, "tilt")
-    wide = replace(solved.verdict, certificate=replace(solved.verdict.certificate, lower=0.0))
-    outcomes = {
-        "failed": replace(solved, status=ds.Status.FAILED, message="", verdict=None),
-        "late": replace(solved, status=ds.Status.TIMED_OUT, message="", verdict=None),
-        "wide": replace(solved, status=ds.Status.INACCURATE, verdict=wide),
-    }
-    found = []
-    for solution in outcomes.values():
-        found += gate._findings(instance, {"slsqp": solution}, {})
-    assert [each.kind for each in found] == kinds
+def test_failures_and_answers_beyond_their_class_are_findings_about_our_backends(
+    sound, kind, backend, change, findings
+):
+    family, regime = kind
+    problem = sound.problem
+    instance = CheckedInstance("paper-single:bins=8", "--leakage 0.01", problem, family, regime)
+    if "status" in change:
+        solution = replace(sound, verdict=None, **change)
+    else:
+        leakage = {name: value for name, value in change.items() if name == "own_leakage"}
+        bounds = {name: value for name, value in change.items() if name == "lower"}
+        certificate = replace(restated(sound.certificate, **leakage), **bounds)
+        solution = replace(sound, verdict=replace(sound.verdict, certificate=certificate))
+    found = gate._findings(instance, {backend: solution}, {})
+    assert [(each.kind, each.backends) for each in found] == [
+        (finding, (backend,)) for finding in findings
+    ]
 
 
 def test_the_default_set_meets_every_family_in_every_regime_and_is_repeatable():

@@ -160,30 +160,18 @@ def test_what_is_not_comparable_counts_by_its_answer_and_not_by_its_time():
     numbers = report_numbers(rows)
     assert numbers["summary"]["certified_tasks"] == 3
     assert [record["true_claims"] for record in numbers["claims"]] == [3, 3]
-    assert [
-        (each["at"], each["tasks"]) for each in (*numbers["performance"], *numbers["data"])
-    ] == [
-        ([1.0], 2),
-        ([1.0], 2),
-        ([5.0], 2),
-        ([5.0], 2),
-    ]
+    for profile, at in (("performance", 1.0), ("data", 5.0)):
+        assert [(each["at"], each["tasks"]) for each in numbers[profile]] == [([at], 2)] * 2
     assert all(
         mean["tasks"] == 2 and mean["seconds"] == pytest.approx(5.0)
         for mean in numbers["means"]["rows"]
     )
-    assert [(each["answers"], each["median_seconds"]) for each in numbers["precision"]] == [
-        (3, 5.0),
-        (3, 5.0),
-    ]
+    precision = [(each["answers"], each["median_seconds"]) for each in numbers["precision"]]
+    assert precision == [(3, 5.0)] * 2
     assert sorted(str(each["seconds"]) for each in numbers["work_precision"]) == ["5.0"] * 5 + [
         "None"
     ]
-    (sentence,) = numbers["origin"]["shared"]
-    assert sentence.startswith(
-        "1 of 6 attempts may have run next to other work (dask, 1 host). Times of 0 of them are "
-        "compared"
-    )
+    assert "1 of 6 attempts" in numbers["origin"]["shared"][0]
     assert report_numbers(rows[:-1])["origin"].get("shared") is None
 
     steady = [*rows[:-1], beside(0.98, 1.01, backend="b", size=8, seconds=0.1)]

@@ -5,12 +5,8 @@ remedy.
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from refusals import raises_file_error, raises_input_error
-from strategies import characters
 
-from discreet import FileError
 from discreet.backends import Kind, Regime, backend_names, load_backend
 from discreet.backends.declared import UNTESTED
 from discreet.measures.registry import CONDITIONAL, MEASURES
@@ -183,22 +179,6 @@ def test_what_a_problem_refuses_names_the_instance(old, new, said):
         cells_in(text)
 
 
-@given(st.text(characters, max_size=40), st.integers(0, len(GOOD)))
-def test_any_text_is_a_study_or_refused(junk, place):
-    text = GOOD[:place] + junk + GOOD[place:]
-    try:
-        study = parse_study(text, "x.toml")
-    except FileError as error:
-        said = str(error)
-        name = "x.toml"
-    else:
-        said = study.source
-        name = text
-        assert study.name.strip()
-        assert all(0.0 < profile.gap < 1.0 for profile in study.profiles)
-    assert said.startswith(name)
-
-
 def test_only_picks_by_title_and_says_when_nothing_fits():
     cells = cells_in()
     assert {cell.configuration.label for cell in choose(cells, ["tilt", "bins=4"])} == {"tilt"}
@@ -221,6 +201,7 @@ def _shrunk(name):
     return cells_of(parse_study(source, f"{name}.toml"))
 
 
+@pytest.mark.gate
 def test_the_study_of_measures_has_every_measure_and_what_the_default_one_has_not():
     work = _shrunk("measures")
     default = _shrunk("default")
@@ -236,6 +217,7 @@ def test_the_study_of_measures_has_every_measure_and_what_the_default_one_has_no
         assert bool(cell.skipped) == bool(able.skipped(cell.instance.problem, cell.settings))
 
 
+@pytest.mark.gate
 def test_the_default_study_has_every_family_and_every_backend():
     work = _shrunk("default")
     assert len(work.cells) >= 300

@@ -19,8 +19,6 @@ from discreet.reports.study.plan import parse_study
 from discreet.reports.study.runner import measure, run_cells
 from discreet.reports.study.store import Store, rows
 
-pytest.importorskip("duckdb")
-
 DETERMINISTIC = """
 name = "kill"
 repeats = 2
@@ -87,7 +85,7 @@ def outcome(row):
     )
 
 
-@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX")
+@pytest.mark.gate
 def test_killed_and_resumed_equals_uninterrupted(tmp_path, monkeypatch):
     cells = cells_in()
     solving_here(monkeypatch)
@@ -109,6 +107,7 @@ def test_killed_and_resumed_equals_uninterrupted(tmp_path, monkeypatch):
     assert list(map(outcome, rows(folder))) == list(map(outcome, whole))
 
 
+@pytest.mark.gate
 def test_every_end_of_an_attempt_is_its_own_status_with_its_reason(tmp_path, ticking):
     with Store(tmp_path) as store:
         summary = run_cells(cells_in(FAKES), store, {})

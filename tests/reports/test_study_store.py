@@ -14,8 +14,6 @@ from refusals import raises_file_error
 from discreet import FileError
 from discreet.reports.study.store import Store, query, rows
 
-pytest.importorskip("duckdb")
-
 KEYS = [f"{k:016x}" for k in range(4)]
 
 
@@ -96,7 +94,6 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(folder, step, monkeypatch
         assert len(store.finished()[0]) == 5
 
 
-@pytest.mark.skipif(os.name != "posix", reason="limits of file sizes are POSIX")
 def test_a_write_that_really_fails_loses_nothing(folder):
     """Under a limit of file sizes the writes of DuckDB themselves fail, as on a full disk."""
     with (
