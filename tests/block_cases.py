@@ -3,7 +3,6 @@ their passes.
 """
 
 import importlib
-import time
 from dataclasses import replace
 from functools import partial
 
@@ -127,13 +126,10 @@ def retain_few(monkeypatch):
 
 
 class Watched:
-    """A source that counts its passes, sleeps in each if asked to, and raises KeyboardInterrupt in
-    one if asked to.
-    """
+    """A source that counts its passes, and raises KeyboardInterrupt in one if asked to."""
 
-    def __init__(self, source, *, seconds=0.0, interrupted=0):
+    def __init__(self, source, interrupted):
         self.source = source
-        self.seconds = seconds
         self.interrupted = interrupted
         self.passes = 0
         self.n = source.n
@@ -142,14 +138,13 @@ class Watched:
 
     def chunks(self):
         self.passes += 1
-        time.sleep(self.seconds)
         for number, chunk in enumerate(self.source.chunks()):
             if self.passes == self.interrupted and number == 3:
                 raise KeyboardInterrupt
             yield chunk
 
 
-def watched(problem, *, size=97, seconds=0.0, interrupted=0):
-    blocks = in_blocks(problem, size)
-    source = Watched(blocks.blocks, seconds=seconds, interrupted=interrupted)
+def watched(problem, interrupted=0):
+    blocks = in_blocks(problem)
+    source = Watched(blocks.blocks, interrupted)
     return replace(blocks, blocks=source), source

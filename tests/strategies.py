@@ -104,13 +104,16 @@ def _array(drawn, shape, table):
     return table[places].reshape(shape)
 
 
+_MOST = 3
+"""Private values, and guesses."""
+
 _HEADER = 6
 """Bytes of a model before its arrays: n, m, N, the kind of loss, and two places."""
 
 
-def _joint(drawn, most, outcomes):
-    n = drawn[0] % most + 1
-    m = drawn[1] % most + 1
+def _joint(drawn, outcomes):
+    n = drawn[0] % _MOST + 1
+    m = drawn[1] % _MOST + 1
     count = drawn[2] % outcomes + 1
     raw = _array(drawn[_HEADER:], (n, m, count), MASSES)
     if raw.sum() < 0.01:
@@ -119,38 +122,32 @@ def _joint(drawn, most, outcomes):
 
 
 @cache
-def joints(most=3, outcomes=5):
-    """Joint tensors p(x, y, z) [n, m, N] that sum to one, n and m up to `most`, N up
-    to `outcomes`.
-    """
-    return _drawn(
-        _HEADER + _room(most, most, outcomes), lambda drawn: _joint(drawn, most, outcomes)
-    )
+def joints():
+    """Joint tensors p(x, y, z) [n, m, N] that sum to one, n and m up to 3, N up to 5."""
+    return _drawn(_HEADER + _room(_MOST, _MOST, 5), lambda drawn: _joint(drawn, 5))
 
 
 @cache
 def problems(
     budget=budgets,
-    most=3,
     outcomes=5,
     general=True,
 ):
     """Problems under a budget, given or drawn; with `general`, half of them have any loss masses
     instead of 0/1 loss.
     """
-    masses = _HEADER + _room(most, most, outcomes)
+    masses = _HEADER + _room(_MOST, _MOST, outcomes)
 
     def problem(drawn, nats):
-        joint = _joint(drawn, most, outcomes)
+        joint = _joint(drawn, outcomes)
         if not general or drawn[3] % 2 == 0:
             return Problem.from_joint(joint, nats)
         p_xz = joint.sum(axis=1)
         loss = _array(drawn[masses:], joint.shape[1:], LOSSES)
         return Problem(p_xz, loss * (p_xz.sum(axis=0) > 0.0), nats)
 
-    model = st.binary(
-        min_size=masses + _room(most, outcomes), max_size=masses + _room(most, outcomes)
-    )
+    size = masses + _room(_MOST, outcomes)
+    model = st.binary(min_size=size, max_size=size)
     if isinstance(budget, float):
         return model.map(lambda drawn: problem(drawn, budget))
     return st.tuples(model, budget).map(lambda both: problem(*both))

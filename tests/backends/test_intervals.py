@@ -352,10 +352,6 @@ def test_the_solution_of_densities_holds_a_rule_and_a_record():
     assert solution.to_dict()["outcomes"] is None
 
 
-def optimum(problem, edges):
-    return ds.solve(problem.on(edges), backend="tilt", gap=1e-12)
-
-
 @pytest.mark.parametrize("budget", [0.0, 0.001, 0.01])
 def test_three_bins_reach_the_continuous_optimum_on_the_papers_model(budget):
     design = ds.design_quantiser(paper_continuous(budget), 3)
@@ -370,7 +366,7 @@ def test_with_two_bins_no_single_edge_is_better():
     problem = paper_continuous(0.01)
     design = ds.design_quantiser(problem, 2, continuous=solved(0.01))
     tried = [
-        optimum(problem, np.array([-np.inf, edge, np.inf])).error_probability
+        ds.solve(problem.on(np.array([-np.inf, edge, np.inf])), "tilt", gap=1e-12).error_probability
         for edge in np.linspace(-0.3, 1.3, 81)
     ]
     assert design.error_probability <= min(tried) + 1e-12

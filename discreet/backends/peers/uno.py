@@ -41,7 +41,6 @@ class Uno(ProgramSolver[CasadiProgram]):
         method_class="dense SQP",
         falls_short={
             "zero-mass-N=20-half": "ends with ALGORITHMIC_ERROR after a few iterations",
-            "road-bins=12-segments=3-tenth": "ends with ALGORITHMIC_ERROR after a few iterations",
         },
         reach=(Reach("its times above 2,000 outcomes have not been measured", 2_000),),
         libraries=("unopy", "casadi"),
