@@ -16,7 +16,7 @@ from refusals import raises_input_error
 
 from discreet import Problem, Status
 from discreet.judge.privacy import PRIVATE_LIMIT
-from discreet.problems import catalog
+from discreet.problems import LeakageBudget, catalog
 from discreet.reports import Case, Configuration, run_comparison, wording
 from discreet.reports.pictures import gap_figure, leakage_figure, perfect_figure
 from discreet.reports.statistics.claims import claimed_leaks
