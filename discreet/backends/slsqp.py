@@ -91,6 +91,9 @@ class Slsqp(ProgramSolver["SmoothProgram"]):
 
     def model(self, program: Program) -> SmoothProgram:
         """Return the objective, its constraints and a feasible start."""
+        # Imported here, because the seconds of solving include no import.
+        import scipy.optimize  # noqa: F401
+
         start = _start(program.problem)[:-1] * program.scale
         return SmoothProgram(program, start.ravel())
 

@@ -112,4 +112,3 @@ def change_with_prior(tilt: Array, multiplier: float, p_x: Array) -> Array:
         changes = np.abs(np.expm1(tilt / multiplier)) * p_x
     # Since Σ_j π_j e^{s_j} ≤ 1, each term is at most 1 where an exponential overflows.
     return np.asarray(multiplier * np.minimum(changes, 1.0).sum(axis=1))
-

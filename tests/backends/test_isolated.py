@@ -12,7 +12,9 @@ import sys
 import fake_backends
 import numpy as np
 import pytest
+from checkout import python
 from command import environment
+from gated import gated
 from random_laws import random_joint
 from refusals import raises_input_error
 from solving import of_secrets
@@ -227,6 +229,28 @@ def test_short_attempts_are_repeated_for_their_timings_and_answered_with_the_fir
     total = often.timings.lower_seconds + often.timings.solve_seconds + often.timings.lift_seconds
     assert total == sorted(often.samples[1:])[2]
     assert np.array_equal(attempted.answer.estimator, often.answer.estimator)
+
+
+IMPORTS = """
+import sys
+from discreet import Options, problems
+from discreet.backends.registry import load_backend, require_libraries
+
+backend = load_backend(sys.argv[1])
+require_libraries(backend)
+problem = problems.paper_single(bins=4, fraction=0.5)
+backend.lower(problem, Options())
+lowered = backend.lower(problem, Options())
+loaded = {*sys.modules}
+backend.solve(lowered, Options())
+print(*(name for name in sys.modules if name not in loaded and name.count(".") <= 1))
+"""
+
+
+@pytest.mark.parametrize("backend", gated(["slsqp", "trust-constr", "conic", "clarabel", "ipopt"]))
+def test_seconds_of_solving_include_no_import(backend):
+    """The process lowers a problem before it is ready."""
+    assert python("-c", IMPORTS, backend).split() == []
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,9 @@ class TrustConstr(ProgramSolver[Program]):
 
     def model(self, program: Program) -> Program:
         """Return the sparse program itself."""
+        # Imported here, because the seconds of solving include no import.
+        import scipy.optimize  # noqa: F401
+
         return program
 
     def run(self, lowered: Lowered[Program, dict[str, Any]], options: Options) -> SolverResult:
