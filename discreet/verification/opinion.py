@@ -126,7 +126,7 @@ def verify(problem: Any, solution: Any, *, budget: Any = None, measure: Any = No
         )
         raise ValueError(" ".join(said.split())[:400]) from fault
     kept = [term.budget_kept for term in terms]
-    all_kept = next((each for each in (False, None) if each in kept), True)
+    all_kept = min(kept, key=[False, None, True].index)
     error = sums.error(model)
     constants = sums.totals[model.n :] / sums.total(model.terms[0])
     bracket = lower, outward(error if all_kept else min(constants))[1]

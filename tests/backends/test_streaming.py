@@ -194,7 +194,7 @@ def test_what_a_limit_returns_keeps_the_budget_by_itself(fraction):
     problem = weighted_mixture(n=2, m=10, N=3000, fraction=fraction)
     stopped = (
         solve(in_blocks(problem), time_limit=1e-3),
-        run.solve(problem, "tilt", max_iterations=3),
+        run.solve(problem, "tilt", max_iterations=3, time_limit=1e-3),
     )
     for solution in stopped:
         assert solution.status is Status.INACCURATE

@@ -376,7 +376,7 @@ def anonymous():
 
 N = 1_500_000
 def parts():
-    rng = default_rng(0)
+    rng = np.random.default_rng(0)
     for _ in range(30):
         joint = rng.random((2, 2, N // 30)) / (0.5 * 4 * N)
         yield joint.sum(axis=1), joint.sum(axis=0)[::-1].copy()
