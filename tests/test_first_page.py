@@ -133,7 +133,7 @@ def test_the_table_of_the_readme_is_that_of_the_published_study():
     page = text_of(root / "reports" / "published" / "README.md")
     claims, failures = (
         rows_after(page, heading)
-        for heading in ("## What a claim is worth", "A failure counts as 1 ×")
+        for heading in ("## Claim against truth", "A failure counts as 1 ×")
     )
     published = {}
     for name, (tasks, failed, *_) in failures.items():
