@@ -15,28 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 from random_laws import laws_of_secrets, random_columns, random_joint
+from solving import TEXTS, under
 from strategies import seeds
 
 import discreet as ds
 from discreet import Status, verify
 from discreet.measures import GLeakage
-from discreet.measures.registry import MEASURES
 from discreet.reports.second_opinion import second_opinion
 
 CONDITIONAL = "conditional-mutual-information"
 JOINT = random_joint(0, 3, 3, 10, spread=0.5)
-TEXTS = {
-    "sibson": "sibson:alpha=1.7",
-    "g-leakage": str(GLeakage([[1.0, 0.0, 0.3], [0.2, 1.0, 0.0], [0.0, 0.1, 2.0]])),
-}
-NAMES = [TEXTS.get(name, name) for name in MEASURES]
 
 
 def _solved(text, fraction=0.3):
-    free = ds.Problem.from_joint(JOINT, inf, measure=text)
-    most = free.bayes_leakage
-    problem = free.with_budget(fraction * (most if math.isfinite(most) else 2.0))
-    return ds.solve(problem, "tilt")
+    return ds.solve(under(JOINT, text, fraction, unbounded=2.0), "tilt")
 
 
 def confirmed(solution):
@@ -63,7 +55,7 @@ def assert_refused_if_altered(solution, share):
         assert any(said in fault for fault in second_opinion(altered, 1e-9)[1])
 
 
-@pytest.mark.parametrize("text", NAMES)
+@pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("fraction", [0.3, 1e-3, 0.0])
 def test_what_the_judge_certifies_is_confirmed(text, fraction):
     solution = _solved(text, fraction)
@@ -78,7 +70,7 @@ def test_what_the_judge_certifies_is_confirmed(text, fraction):
     )
 
 
-@pytest.mark.parametrize("text", NAMES)
+@pytest.mark.parametrize("text", TEXTS)
 def test_what_was_altered_a_hair_is_refused(text):
     solution = _solved(text)
     problem = solution.problem
@@ -101,7 +93,7 @@ def test_a_tilt_of_a_value_that_hardly_happens_proves_what_the_judge_says():
     confirmed(ds.solve(problem, "tilt"))
 
 
-@given(seeds, st.sampled_from(NAMES), st.sampled_from([0.0, 1e-6, 0.1, 1.0, 30.0]))
+@given(seeds, st.sampled_from(TEXTS), st.sampled_from([0.0, 1e-6, 0.1, 1.0, 30.0]))
 def test_no_duals_prove_too_much(seed, text, multiplier):
     """Not more than an estimator errs, under a budget of just what it leaks."""
     rng = default_rng(seed)
@@ -177,7 +169,7 @@ def test_a_constraint_that_is_none_is_refused(constraint, said):
         verify(model | {"constraint": constraint}, np.eye(2))
 
 
-@pytest.mark.parametrize("text", NAMES)
+@pytest.mark.parametrize("text", TEXTS)
 def test_files_are_verified_like_objects(text, tmp_path):
     solution = _solved(text)
     ds.save_problem(tmp_path / "problem.npz", solution.problem)

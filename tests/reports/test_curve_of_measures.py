@@ -10,12 +10,12 @@ import pytest
 from gated import gated
 from random_laws import random_joint
 from refusals import raises_input_error
-from solving import of_secrets
+from solving import TEXTS, of_secrets
 
 import discreet as ds
 from discreet.backends.sweep import Sweep
 from discreet.measures import Scope, measure_of
-from discreet.measures.registry import CONDITIONAL, LINEAR, MEASURES
+from discreet.measures.registry import CONDITIONAL, LINEAR
 from discreet.problems.envelope import Scale, envelope_of
 from discreet.reports.curve import IS_CURVE
 from discreet.reports.second_opinion import second_opinion
@@ -23,8 +23,7 @@ from discreet.reports.second_opinion import second_opinion
 # p(x, x', y, z)
 FULL = random_joint(1, 2, 3, 3, 40, spread=0.7)
 JOINT = FULL.sum(axis=0)
-TEXTS = {"sibson": "sibson:alpha=3", "g-leakage": "g-leakage:gain=[[1,0,0.5],[0,1,0.5],[0,0,1]]"}
-NAMES = [TEXTS.get(name, name) for name in (*MEASURES, *CONDITIONAL)]
+NAMES = [*TEXTS, *CONDITIONAL]
 EACH = [text for text in NAMES if measure_of(text).scope is Scope.POSTERIOR]
 TOTALS = [text for text in NAMES if text not in EACH]
 
