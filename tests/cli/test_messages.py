@@ -101,3 +101,11 @@ def test_a_place_that_takes_no_files_is_found_before_the_work(command):
     complaint = refused(command.format("/proc"))
     assert "cannot be written" in complaint
     assert "no-such-problem" not in complaint
+
+
+def test_guesses_of_before_are_not_called_somebody_elses():
+    Path("guesses.csv").write_text("id,guess\n1,high\n")
+    complaint = refused("predict rule people.csv --out guesses.csv")
+    assert "guesses.csv exists" in complaint
+    assert "--force" in complaint
+    assert "not made here" not in complaint
