@@ -22,6 +22,7 @@ Source: docs/theory.md, sections 6 and 22.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,8 +42,9 @@ from discreet.problems.laws import Law
 from discreet.problems.problem import Problem
 
 _LARGEST = 8_000
-"""Largest number of losses for which a program is solved, which takes seconds; of fewer losses it
-is solved more often, up to `_ROUNDS` times."""
+"""Largest number of losses for which a program is solved, which takes seconds. With fewer losses it
+is solved more often, up to `_ROUNDS` times.
+"""
 
 _ROUNDS = 40
 
@@ -53,7 +55,8 @@ def multipliers_of(problem: Problem, law: Law, seconds: float = math.inf) -> Dua
     """Return duals for an answer of this law.
 
     Outcomes and private values need positive probability. Returns None if there are many outcomes,
-    if a coefficient overflows, or if the linear program has no solution within the given seconds.
+    if a coefficient overflows, or if the linear program has no solution within the given seconds,
+    which all its programs share.
     """
     if problem.loss.size > _LARGEST or seconds <= 0.0:
         return None
@@ -61,8 +64,10 @@ def multipliers_of(problem: Problem, law: Law, seconds: float = math.inf) -> Dua
     if not program.directions:
         return None
     best = None
+    left = seconds
+    deadline = time.perf_counter() + seconds
     for _ in range(max(1, min(_ROUNDS, _LARGEST // problem.loss.size))):
-        solution = program.solve(seconds)
+        solution = program.solve(left)
         if solution is None:
             break
         rise = math.inf if best is None else solution.bound - best.bound
@@ -71,6 +76,9 @@ def multipliers_of(problem: Problem, law: Law, seconds: float = math.inf) -> Dua
         if rise <= Precision.searched * abs(solution.bound):
             break
         if not program.add_gradients(problem.law(solution.estimator)):
+            break
+        left = deadline - time.perf_counter()
+        if left <= 0.0:
             break
     return None if best is None else best.duals
 

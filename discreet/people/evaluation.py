@@ -116,7 +116,7 @@ class Evaluation:
         return np.asarray((1.0 - self.lottery.share) * self.by_truth + self.lottery.share * drawn)
 
     @property
-    def certain(self) -> bool:
+    def _certain(self) -> bool:
         """True if the guesses were counted and no lottery follows."""
         return self.counted and self.lottery is None
 
@@ -134,7 +134,7 @@ class Evaluation:
     def error(self) -> Limits:
         """The share of wrong guesses; with a loss matrix, the mean loss."""
         most = float(self.losses.max())
-        counted = self.certain and bool(((self.losses == 0.0) | (self.losses == most)).all())
+        counted = self._certain and bool(((self.losses == 0.0) | (self.losses == most)).all())
         people = float(self.people)
         total = float((self.expected.sum(axis=2) * self.losses).sum()) / (most or 1.0)
         total = min(total, people)
@@ -411,7 +411,7 @@ class Evaluation:
         asked = ""
         if budget is not None:
             asked = f", {'within' if self.keeps(budget) else 'more than'} {list_budgets(parts)}"
-        made = "their guesses" if self.certain else "on average over its coins, the rule's guesses"
+        made = "their guesses" if self._certain else "on average over its coins, the rule's guesses"
         return (
             f"holds exactly for this cohort of {self.people:,} people: {made} leak {leaked}"
             f"{asked}, and err {self.error.estimate:.4g}; nothing is said about other people"

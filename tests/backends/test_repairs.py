@@ -252,6 +252,24 @@ def test_no_linear_program_is_solved_without_time_left(monkeypatch):
         assert programs == left
 
 
+def test_several_linear_programs_share_the_time_limit(ticking, monkeypatch):
+    """Guesses that are never made take several programs; each reading of the clock is a second."""
+    problem = Problem.from_joint(PLAIN, 0.02, measure="chi-square")
+    left = []
+    solved = scipy.optimize.linprog
+
+    def limited(*arguments, **options):
+        left.append(options["options"]["time_limit"])
+        return solved(*arguments, **options)
+
+    monkeypatch.setattr(scipy.optimize, "linprog", limited)
+    law = problem.law(ESTIMATORS["constant"])
+    for seconds, limits in [(2.5, [2.5, 1.5]), (0.5, [0.5])]:
+        left.clear()
+        assert multipliers_of(problem, law, seconds) is not None
+        assert left == limits
+
+
 @pytest.mark.parametrize("tail", [0.0, 0.05])
 def test_rules_for_count_vectors_are_judged_without_an_impossible_value(tail):
     """Law: a private value of probability 0 changes nothing for lattices and groups of sensors,

@@ -59,10 +59,10 @@ class BlahutArimoto(Unlifted):
             return Raw(SLACK, slack, 0)
         outcomes = lowered.outcomes
         most = options.max_iterations or 3_000
-        bracket = Incumbent(outcomes, lowered.precision.small, most, options.deadline())
+        incumbent = Incumbent(outcomes, lowered.precision.small, most, options.deadline())
         with np.errstate(under="ignore"):
-            claimed = proximal_sweeps(outcomes, bracket)
-        estimator = normalise(bracket.estimator)
+            claimed = proximal_sweeps(outcomes, incumbent)
+        estimator = normalise(incumbent.estimator)
         if (outcomes.budget == 0.0).any():
             estimator = within_budget(lowered.problem, estimator)
-        return Raw(claimed, Answer(estimator, *bracket.prices), bracket.passes)
+        return Raw(claimed, Answer(estimator, *incumbent.prices), incumbent.passes)

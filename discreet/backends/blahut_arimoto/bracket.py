@@ -7,8 +7,8 @@ f^g_l = a^g_l / w_l − ω^g_l π^g, so that an outcome of mass 1e-30 is as well
 The law of the guess in a group is s_i^g = Σ_l w_l ω^g_l P_il and dev_i^g = Σ_l w_l f^g_l P_il.
 Every log ratio is log1p(dev / (π s)), so nothing cancels if the guess reveals almost nothing.
 
-The stopping rule is a bracket of the optimum (`Incumbent`). Lower side: a tilt costs cost_i^g =
-h_i(t^g, μ_c) − π^g·t_i^g = μ_c log Σ_j π_j exp((t_ij − π·t_i)/μ_c) ≥ 0, and
+The stopping rule is the bracket that the best answers so far prove (`Incumbent`). Lower side: a
+tilt costs cost_i^g = h_i(t^g, μ_c) − π^g·t_i^g = μ_c log Σ_j π_j exp((t_ij − π·t_i)/μ_c) ≥ 0, and
 
     Σ_l w_l min_i (c_il + Σ_g (f^g_l·t_i^g − ω^g_l cost_i^g)) − Σ_c μ_c ε_c
 

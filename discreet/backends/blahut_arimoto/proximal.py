@@ -51,37 +51,37 @@ tried without the budget.
 """
 
 
-def proximal_sweeps(outcomes: Outcomes, bracket: Incumbent) -> str:
+def proximal_sweeps(outcomes: Outcomes, incumbent: Incumbent) -> str:
     """Run exact proximal sweeps from the uniform guess, and return the reason for stopping.
 
     The step η grows eightfold after a solved sweep, and shrinks again after a failed one.
     """
     eta = 1.0 / outcomes.spread
     log_estimator = np.full(outcomes.cost.shape, -math.log(len(outcomes.cost)))
-    tilt = np.zeros_like(bracket.prices.tilt)
+    tilt = np.zeros_like(incumbent.prices.tilt)
     multipliers = outcomes.first_multipliers
     active = set(np.flatnonzero(outcomes.budget == 0.0).tolist())
     dropped = False
-    while not (verdict := bracket.verdict()):
+    while not (verdict := incumbent.verdict()):
         useful = 1.0 / Precision.longest < eta * outcomes.spread < Precision.longest
-        if bracket.stalled >= 6 or not useful:  # rounding level
+        if incumbent.stalled >= 6 or not useful:  # rounding level
             return "stopped: no further progress"
         counts = np.isin(np.arange(multipliers.size), list(active))
         rows = counts[outcomes.row_term]
         start = Duals(np.where(rows, tilt, 0.0), np.where(counts, multipliers, 0.0))
         sweep = ProximalSweep(outcomes, log_estimator, start, eta)
-        solved = sweep.run(bracket, set() if dropped else active)
+        solved = sweep.run(incumbent, set() if dropped else active)
         if sweep.idle:
             active -= sweep.idle
             dropped = True
             continue
         point = sweep.point
-        bracket.offer(point.estimator, point.prices)
+        incumbent.offer(point.estimator, point.prices)
         leakages = outcomes.law(point.estimator).leakages
         broken = set(np.flatnonzero(leakages > outcomes.budget).tolist()) - active
         # Without a constraint, or with short steps, a sweep need not narrow the bracket.
         if broken or not active or eta * outcomes.spread <= 1.0:
-            bracket.stalled = 0
+            incumbent.stalled = 0
         if broken:  # add one at a time, since it may also satisfy the others
             active.add(max(broken, key=lambda c: leakages[c] / outcomes.target[c]))
             continue
@@ -140,21 +140,21 @@ class ProximalSweep:
         self.idle = set[int]()
         self.point = self._at(np.zeros_like(start.tilt), np.zeros_like(start.multipliers))
 
-    def run(self, bracket: Incumbent, droppable: Set[int]) -> bool:
+    def run(self, incumbent: Incumbent, droppable: Set[int]) -> bool:
         """Make Newton steps until the sweep is solved; return False if it was not, because its step
         η was too long, or once budgets are `idle`.
         """
         start = self._start.multipliers
         for _ in range(40):
             gain = self.step() if self._rows.size else 0.0
-            bracket.passes += 1
+            incumbent.passes += 1
             prices = self.point.prices.multipliers
             self.idle = {c for c in droppable if prices[c] < _IDLE * start[c]}
             if self.idle:
                 return False
             if gain <= 0.5 * Precision.searched**2 * self._outcomes.spread:
                 return self._is_solved()
-            if bracket.verdict():
+            if incumbent.verdict():
                 return False
         return False
 

@@ -62,7 +62,7 @@ def polish(
         return None
     perfect = problem.constraint.perfect
     at = Polished(start, tilt, math.inf if perfect else multiplier)
-    never_made = tilt / max(multiplier, Precision.nonzero)
+    slopes = tilt / max(multiplier, Precision.nonzero)
     best = None
     least = math.inf
     waiting = 0
@@ -72,7 +72,7 @@ def polish(
         system = (
             _perfect_system(problem, at, free)
             if perfect
-            else _priced_system(problem, at, free, never_made, precision)
+            else _priced_system(problem, at, free, slopes, precision)
         )
         if not (np.isfinite(system.residual).all() and np.isfinite(system.jacobian).all()):
             break
@@ -175,16 +175,16 @@ def _priced_system(
     problem: ContinuousProblem,
     at: Polished,
     free: NDArray[np.intp],
-    never_made: Array,
+    slopes: Array,
     precision: Precision,
 ) -> _System:
     """Ties and budget in the unknowns (b, μ).
 
-    never_made: t/μ [m, n] of guesses that are never made, which have no gradient.
+    slopes: t/μ [m, n] at the start, which stand in for the gradient of a guess that is never made.
     """
     law = at.boundaries.rule(problem.m).output_law(problem)
     gradient = MUTUAL_INFORMATION.slope(law.ratio_minus_one(), law.p_x)  # ∇g
-    tilt = at.multiplier * np.where(law.mass[:, None] > 0.0, gradient, never_made)
+    tilt = at.multiplier * np.where(law.mass[:, None] > 0.0, gradient, slopes)
     change = _changes(problem, at.boundaries, free)
     joint = law.mass[:, None] * law.p_x + law.deviation
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

@@ -210,7 +210,7 @@ def solve_whole(
         if result is None:
             continue
         point, ending = result
-        if ending.optimal and not (stopped and not keeps_budgets(problem, point.columns)):
+        if ending.optimal and (not stopped or keeps_budgets(problem, point.columns)):
             return result
         stopped.append(result)
         if limits.late:
